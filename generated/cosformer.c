@@ -3847,7 +3847,8 @@ struct version {
     size_t own;   /* bytes of workspace for each thread */
     int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
-    int remembered; /* the number of strips that a thread remembers, which are at these places in its workspace */
+    int remembered; /* the number of strips and tiles that a thread remembers,
+        which are at these places in its workspace */
     size_t remembers[4];
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -4039,7 +4040,7 @@ struct work {
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Makes a thread's strips empty, because its workspace has the numbers of an earlier call. */
+/* Makes a thread's strips and tiles empty, because its workspace has the numbers of an earlier call. */
 INLINE void forget(const struct version *v, unsigned char *own)
 {
     for (int k = 0; k < v->remembered; k++) ((struct remembered *)(void *)(own + v->remembers[k]))->head = -1;

@@ -10835,7 +10835,8 @@ struct version {
     int (*wanted)(const struct call *); /* tells whether a call wants a gradient of this part; may be NULL */
     int units;      /* the number of slices of the rows, or 0 */
     int unit_heads; /* heads in a slice: 0: all, 1: one key/value head, 2: one query head */
-    int remembered; /* the number of strips that a thread remembers, which are at these places in its workspace */
+    int remembered; /* the number of strips and tiles that a thread remembers,
+        which are at these places in its workspace */
     size_t remembers[4];
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -11074,7 +11075,7 @@ struct work {
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Makes a thread's strips empty, because its workspace has the numbers of an earlier call. */
+/* Makes a thread's strips and tiles empty, because its workspace has the numbers of an earlier call. */
 INLINE void forget(const struct version *v, unsigned char *own)
 {
     for (int k = 0; k < v->remembered; k++) ((struct remembered *)(void *)(own + v->remembers[k]))->head = -1;

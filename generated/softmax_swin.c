@@ -25,11 +25,11 @@
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
-     x86-64-v4  quadratic tiles of 64 queries and 64 keys; 58368 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 64 keys; 568384 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 64 keys; 101376 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 64 keys; 58368 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 64 keys; 568384 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 64 keys; 101376 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 64 keys; 58368 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 64 keys; 568384 bytes of workspace per thread
      generic    few       tiles of 64 queries and 64 keys; 101376 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -179,6 +179,51 @@ INLINE void synchronise(const struct part *part)
 #ifdef _OPENMP
 #pragma omp barrier
 #endif
+}
+
+/* A thread has the elements of the differences from <= x < to of head `head` of a strip. The memory begins with
+   difference `base`. */
+struct remembered {
+    int64_t head, base, from, to;
+};
+/* Makes the strip ready for the differences from <= x < to of a head. Forgets all elements if they are of another
+   head, or of differences far away. The call has `all` differences, from `lowest` on, and the memory has room for
+   `room`. */
+INLINE void recall(struct remembered *r, int64_t head, int64_t from, int64_t to, int64_t lowest, int64_t all,
+    int64_t room)
+{
+    const int64_t far = to - from;
+    if (r->head == head && from >= r->base && to <= r->base + room && from <= r->to + far && r->from <= to + far)
+        return;
+    *r = (struct remembered){head, all <= room ? lowest : from - room / 2, from, from};
+}
+INLINE void extend_known(struct remembered *r, int64_t from, int64_t to)
+{
+    r->from = min(r->from, from);
+    r->to = max(r->to, to);
+}
+/* The contents of a remembered tile: the queries and keys from <= x < to of head `head`. */
+struct known_tile {
+    int64_t head, from[2], to[2], unused[3];
+};
+/* Returns the first line of the place for the tile with this number. The lines of all `places` follow `r`. Tiles share
+   the last place if there are more of them. */
+INLINE struct known_tile *place_of_tile(struct remembered *r, int64_t number, int64_t places)
+{
+    struct known_tile *const known = (struct known_tile *)(void *)((unsigned char *)r + 64);
+    if (r->head < 0)
+        for (int64_t k = 0; k < places; k++) known[k].head = -1;
+    r->head = 0;
+    return known + min(number, places - 1);
+}
+/* Returns whether the place has the tile. If not, the caller fills it, and the place then has it. */
+INLINE int knows_tile(struct known_tile *t, int64_t head, int64_t from_0, int64_t to_0, int64_t from_1, int64_t to_1)
+{
+    const struct known_tile now = {head, {from_0, from_1}, {to_0, to_1}, {0}};
+    const int known = t->head == head && t->from[0] == from_0 && t->from[1] == from_1 && t->to[0] == to_0 &&
+        t->to[1] == to_1;
+    *t = now;
+    return known;
 }
 
 /* ==== x86-64-v4 ==== */
@@ -723,7 +768,8 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 33792); /* [d: 32, i: 64] */
-    float *const table_at = (float *)(void *)(work + 41984); /* [j: 64, i: 64] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 41984);
+    float *const table_at_kept = (float *)(void *)(work + 44096); /* [32 tiles, j: 64, i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 16);
@@ -758,17 +804,25 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        /* table_at = table_array, at computed subscripts */
-        int64_t part_0[64];
-        for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
-        int64_t part_1[64];
-        for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
-        for (int64_t j = 0; j < j1 - j0; j++) {
-            int64_t at_2[64];
-            for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
-                0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
+        /* table_at, which this thread may have from an earlier sequence */
+        struct known_tile *const table_at_known = place_of_tile(table_at_places,
+            ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63)
+            / 64) + i0 / 64, 32);
+        float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1) *
+            4096;
+        if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1, i0, i1)) {
+            /* table_at = table_array, at computed subscripts */
+            int64_t part_0[64];
+            for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
+            int64_t part_1[64];
+            for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                int64_t at_2[64];
+                for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
+                    0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
+                for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
+                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
+            }
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -1167,7 +1221,8 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
     float *const row_sum_compensation = (float *)(void *)(work + 17152); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 17408); /* [d: 32, i: 64] */
-    float *const table_at = (float *)(void *)(work + 25600); /* [j: 64, i: 64] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 25600);
+    float *const table_at_kept = (float *)(void *)(work + 27712); /* [32 tiles, j: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -1192,17 +1247,25 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        /* table_at = table_array, at computed subscripts */
-        int64_t part_0[64];
-        for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
-        int64_t part_1[64];
-        for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
-        for (int64_t j = 0; j < j1 - j0; j++) {
-            int64_t at_2[64];
-            for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
-                0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
+        /* table_at, which this thread may have from an earlier sequence */
+        struct known_tile *const table_at_known = place_of_tile(table_at_places,
+            ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63)
+            / 64) + i0 / 64, 32);
+        float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1) *
+            4096;
+        if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1, i0, i1)) {
+            /* table_at = table_array, at computed subscripts */
+            int64_t part_0[64];
+            for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
+            int64_t part_1[64];
+            for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                int64_t at_2[64];
+                for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
+                    0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
+                for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
+                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
+            }
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -1307,6 +1370,7 @@ TARGET_v4 static void softmax_swin_row_sums_v4(const struct call *call, int64_t 
 TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t batch = call->p.batch;
+    const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
@@ -1350,9 +1414,12 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
     float *const dout_tile = (float *)(void *)(work + 161920); /* [e: 32, i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 170112); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 170368); /* [i: 64] */
-    float *const table_at = (float *)(void *)(work + 170624); /* [j: 64, i: 64] */
-    float *const subscript = (float *)(void *)(work + 32768); /* [j: 64, i: 64] */
-    float *const subscript_2 = (float *)(void *)(work + 170624); /* [j: 64, i: 64] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 170624);
+    float *const table_at_kept = (float *)(void *)(work + 172736); /* [32 tiles, j: 64, i: 64] */
+    struct remembered *const subscript_places = (struct remembered *)(void *)(work + 697024);
+    float *const subscript_kept = (float *)(void *)(work + 699136); /* [32 tiles, j: 64, i: 64] */
+    struct remembered *const subscript_2_places = (struct remembered *)(void *)(work + 1223424);
+    float *const subscript_2_kept = (float *)(void *)(work + 1225536); /* [32 tiles, j: 64, i: 64] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
@@ -1408,18 +1475,27 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot5_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* table_at = table_array, at computed subscripts */
-                int64_t part_0[64];
-                for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
-                int64_t part_1[64];
-                for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    int64_t at_2[64];
-                    for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
-                        0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12),
-                        0) * table_array_stride_2;
-                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
-                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
+                /* table_at, which this thread may have from an earlier sequence */
+                struct known_tile *const table_at_known = place_of_tile(table_at_places,
+                    ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) + j0 / 64) *
+                    ((n_q + 63) / 64) + i0 / 64, 32);
+                float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places -
+                    1) * 4096;
+                if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1,
+                    i0, i1)) {
+                    /* table_at = table_array, at computed subscripts */
+                    int64_t part_0[64];
+                    for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
+                    int64_t part_1[64];
+                    for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        int64_t at_2[64];
+                        for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
+                            0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12),
+                            0) * table_array_stride_2;
+                        for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
+                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
+                    }
                 }
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * (score * 0.1 ... */
@@ -1442,29 +1518,47 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                     dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                         sum_compensation);
                 }
+                /* subscript, which this thread may have from an earlier sequence */
+                struct known_tile *const subscript_known = place_of_tile(subscript_places,
+                    (((call->p.query_start ? b : 0)) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63) / 64) + i0 / 64, 32);
+                float *const subscript = subscript_kept + (subscript_known - (struct known_tile *)(void
+                    *)subscript_places - 1) * 4096;
                 if (partial_0) {
-                    /* subscript = max(min((((i + query_start) % 7) - (j % 7)) + 6, 12), 0) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_9 = ((i0 + i + lane_v4) + query_start) % 7;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(subscript + j * 64 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) % 7)) + 6) <
-                                12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) & (12 -
-                                (ints_v4){0}))) > 0) & (((((t_9 - ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 + j) % 7)) +
-                                6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v4){0})))) | (~((((((t_9 -
-                                ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7))
-                                + 6) < 12) & (12 - (ints_v4){0}))) > 0) & (0 - (ints_v4){0})), vec_v4));
+                    if (!knows_tile(subscript_known, (call->p.query_start ? b : 0), j0, j1, i0, i1)) {
+                        /* subscript = max(min((((i + query_start) % 7) - (j % 7)) + 6, 12), 0) */
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_9 = ((i0 + i + lane_v4) + query_start) % 7;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(subscript + j * 64 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) % 7)) +
+                                    6) < 12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) &
+                                    (12 - (ints_v4){0}))) > 0) & (((((t_9 - ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 +
+                                    j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v4){0})))) |
+                                    (~((((((t_9 - ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9
+                                    - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v4){0}))) > 0) & (0 - (ints_v4){0})),
+                                    vec_v4));
+                            }
                         }
                     }
-                    /* subscript_2 = max(min((((i + query_start) / 7) - (j / 7)) + 6, 12), 0) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_10 = ((i0 + i + lane_v4) + query_start) / 7;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_10 - ((j0 + j) / 7)) +
-                                6) < 12) & ((t_10 - ((j0 + j) / 7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12
-                                - (ints_v4){0}))) > 0) & (((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 - ((j0 + j) /
-                                7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v4){0})))) |
-                                (~((((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 - ((j0 + j) / 7)) + 6)) | (~(((t_10 -
-                                ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v4){0}))) > 0) & (0 - (ints_v4){0})), vec_v4));
+                }
+                /* subscript_2, which this thread may have from an earlier sequence */
+                struct known_tile *const subscript_2_known = place_of_tile(subscript_2_places,
+                    (((call->p.query_start ? b : 0)) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63) / 64) + i0 / 64, 32);
+                float *const subscript_2 = subscript_2_kept + (subscript_2_known - (struct known_tile *)(void
+                    *)subscript_2_places - 1) * 4096;
+                if (partial_0) {
+                    if (!knows_tile(subscript_2_known, (call->p.query_start ? b : 0), j0, j1, i0, i1)) {
+                        /* subscript_2 = max(min((((i + query_start) / 7) - (j / 7)) + 6, 12), 0) */
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_10 = ((i0 + i + lane_v4) + query_start) / 7;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_10 - ((j0 + j) / 7))
+                                    + 6) < 12) & ((t_10 - ((j0 + j) / 7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12)
+                                    & (12 - (ints_v4){0}))) > 0) & (((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 -
+                                    ((j0 + j) / 7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12 -
+                                    (ints_v4){0})))) | (~((((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 - ((j0 + j) /
+                                    7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v4){0}))) > 0) & (0
+                                    - (ints_v4){0})), vec_v4));
+                            }
                         }
                     }
                     /* row_sum += select(subscript == table_axis_3, select(subscript_2 == table_axis_2, score_2 * score,
@@ -1569,7 +1663,8 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 65536); /* [d: 32, j: 64] */
     float *const v_tile = (float *)(void *)(work + 73728); /* [e: 32, j: 64] */
-    float *const table_at = (float *)(void *)(work + 81920); /* [i: 64, j: 64] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 81920);
+    float *const table_at_kept = (float *)(void *)(work + 84032); /* [32 tiles, i: 64, j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
     transpose_v4(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 16);
@@ -1611,18 +1706,27 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
                     q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
                 results = 0;
             }
-            /* table_at = table_array, at computed subscripts */
-            int64_t part_0[64];
-            for (int64_t j = 0; j < j1 - j0; j++) part_0[j] = (j0 + j) / 7;
-            int64_t part_1[64];
-            for (int64_t j = 0; j < j1 - j0; j++) part_1[j] = (j0 + j) % 7;
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                int64_t at_2[64];
-                for (int64_t j = 0; j < j1 - j0; j++) at_2[j] = m * table_array_stride_0 + max(min((((i0 + i) +
-                    query_start) / 7) - part_0[j] + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) +
-                    query_start) % 7) - part_1[j] + 6, 12), 0) * table_array_stride_2;
-                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[at_2[j]];
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[i * 64 + j] = 0;
+            /* table_at, which this thread may have from an earlier sequence */
+            struct known_tile *const table_at_known = place_of_tile(table_at_places,
+                ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_q + 63) / 64) + i0 / 64) * ((n_k +
+                63) / 64) + j0 / 64, 32);
+            float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1)
+                * 4096;
+            if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, i0, i1, j0,
+                j1)) {
+                /* table_at = table_array, at computed subscripts */
+                int64_t part_0[64];
+                for (int64_t j = 0; j < j1 - j0; j++) part_0[j] = (j0 + j) / 7;
+                int64_t part_1[64];
+                for (int64_t j = 0; j < j1 - j0; j++) part_1[j] = (j0 + j) % 7;
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    int64_t at_2[64];
+                    for (int64_t j = 0; j < j1 - j0; j++) at_2[j] = m * table_array_stride_0 + max(min((((i0 + i) +
+                        query_start) / 7) - part_0[j] + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) +
+                        query_start) % 7) - part_1[j] + 6, 12), 0) * table_array_stride_2;
+                    for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[at_2[j]];
+                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[i * 64 + j] = 0;
+                }
             }
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2272,7 +2376,8 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 33792); /* [d: 32, i: 64] */
-    float *const table_at = (float *)(void *)(work + 41984); /* [j: 64, i: 64] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 41984);
+    float *const table_at_kept = (float *)(void *)(work + 44096); /* [32 tiles, j: 64, i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 8);
@@ -2307,17 +2412,25 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        /* table_at = table_array, at computed subscripts */
-        int64_t part_0[64];
-        for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
-        int64_t part_1[64];
-        for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
-        for (int64_t j = 0; j < j1 - j0; j++) {
-            int64_t at_2[64];
-            for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
-                0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
+        /* table_at, which this thread may have from an earlier sequence */
+        struct known_tile *const table_at_known = place_of_tile(table_at_places,
+            ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63)
+            / 64) + i0 / 64, 32);
+        float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1) *
+            4096;
+        if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1, i0, i1)) {
+            /* table_at = table_array, at computed subscripts */
+            int64_t part_0[64];
+            for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
+            int64_t part_1[64];
+            for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                int64_t at_2[64];
+                for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
+                    0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
+                for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
+                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
+            }
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -2716,7 +2829,8 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
     float *const row_sum_compensation = (float *)(void *)(work + 17152); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 17408); /* [d: 32, i: 64] */
-    float *const table_at = (float *)(void *)(work + 25600); /* [j: 64, i: 64] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 25600);
+    float *const table_at_kept = (float *)(void *)(work + 27712); /* [32 tiles, j: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -2741,17 +2855,25 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        /* table_at = table_array, at computed subscripts */
-        int64_t part_0[64];
-        for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
-        int64_t part_1[64];
-        for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
-        for (int64_t j = 0; j < j1 - j0; j++) {
-            int64_t at_2[64];
-            for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
-                0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
+        /* table_at, which this thread may have from an earlier sequence */
+        struct known_tile *const table_at_known = place_of_tile(table_at_places,
+            ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63)
+            / 64) + i0 / 64, 32);
+        float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1) *
+            4096;
+        if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1, i0, i1)) {
+            /* table_at = table_array, at computed subscripts */
+            int64_t part_0[64];
+            for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
+            int64_t part_1[64];
+            for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                int64_t at_2[64];
+                for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
+                    0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
+                for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
+                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
+            }
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -2856,6 +2978,7 @@ TARGET_v3 static void softmax_swin_row_sums_v3(const struct call *call, int64_t 
 TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t batch = call->p.batch;
+    const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
@@ -2899,9 +3022,12 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
     float *const dout_tile = (float *)(void *)(work + 161920); /* [e: 32, i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 170112); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 170368); /* [i: 64] */
-    float *const table_at = (float *)(void *)(work + 170624); /* [j: 64, i: 64] */
-    float *const subscript = (float *)(void *)(work + 32768); /* [j: 64, i: 64] */
-    float *const subscript_2 = (float *)(void *)(work + 170624); /* [j: 64, i: 64] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 170624);
+    float *const table_at_kept = (float *)(void *)(work + 172736); /* [32 tiles, j: 64, i: 64] */
+    struct remembered *const subscript_places = (struct remembered *)(void *)(work + 697024);
+    float *const subscript_kept = (float *)(void *)(work + 699136); /* [32 tiles, j: 64, i: 64] */
+    struct remembered *const subscript_2_places = (struct remembered *)(void *)(work + 1223424);
+    float *const subscript_2_kept = (float *)(void *)(work + 1225536); /* [32 tiles, j: 64, i: 64] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
@@ -2960,18 +3086,27 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot5_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* table_at = table_array, at computed subscripts */
-                int64_t part_0[64];
-                for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
-                int64_t part_1[64];
-                for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    int64_t at_2[64];
-                    for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
-                        0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12),
-                        0) * table_array_stride_2;
-                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
-                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
+                /* table_at, which this thread may have from an earlier sequence */
+                struct known_tile *const table_at_known = place_of_tile(table_at_places,
+                    ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) + j0 / 64) *
+                    ((n_q + 63) / 64) + i0 / 64, 32);
+                float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places -
+                    1) * 4096;
+                if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1,
+                    i0, i1)) {
+                    /* table_at = table_array, at computed subscripts */
+                    int64_t part_0[64];
+                    for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
+                    int64_t part_1[64];
+                    for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        int64_t at_2[64];
+                        for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
+                            0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12),
+                            0) * table_array_stride_2;
+                        for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
+                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
+                    }
                 }
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * (score * 0.1 ... */
@@ -2994,29 +3129,47 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                     dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                         sum_compensation);
                 }
+                /* subscript, which this thread may have from an earlier sequence */
+                struct known_tile *const subscript_known = place_of_tile(subscript_places,
+                    (((call->p.query_start ? b : 0)) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63) / 64) + i0 / 64, 32);
+                float *const subscript = subscript_kept + (subscript_known - (struct known_tile *)(void
+                    *)subscript_places - 1) * 4096;
                 if (partial_0) {
-                    /* subscript = max(min((((i + query_start) % 7) - (j % 7)) + 6, 12), 0) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_9 = ((i0 + i + lane_v3) + query_start) % 7;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(subscript + j * 64 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) % 7)) + 6) <
-                                12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) & (12 -
-                                (ints_v3){0}))) > 0) & (((((t_9 - ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 + j) % 7)) +
-                                6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v3){0})))) | (~((((((t_9 -
-                                ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7))
-                                + 6) < 12) & (12 - (ints_v3){0}))) > 0) & (0 - (ints_v3){0})), vec_v3));
+                    if (!knows_tile(subscript_known, (call->p.query_start ? b : 0), j0, j1, i0, i1)) {
+                        /* subscript = max(min((((i + query_start) % 7) - (j % 7)) + 6, 12), 0) */
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_9 = ((i0 + i + lane_v3) + query_start) % 7;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(subscript + j * 64 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) % 7)) +
+                                    6) < 12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) &
+                                    (12 - (ints_v3){0}))) > 0) & (((((t_9 - ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 +
+                                    j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v3){0})))) |
+                                    (~((((((t_9 - ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9
+                                    - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v3){0}))) > 0) & (0 - (ints_v3){0})),
+                                    vec_v3));
+                            }
                         }
                     }
-                    /* subscript_2 = max(min((((i + query_start) / 7) - (j / 7)) + 6, 12), 0) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_10 = ((i0 + i + lane_v3) + query_start) / 7;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_10 - ((j0 + j) / 7)) +
-                                6) < 12) & ((t_10 - ((j0 + j) / 7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12
-                                - (ints_v3){0}))) > 0) & (((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 - ((j0 + j) /
-                                7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v3){0})))) |
-                                (~((((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 - ((j0 + j) / 7)) + 6)) | (~(((t_10 -
-                                ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v3){0}))) > 0) & (0 - (ints_v3){0})), vec_v3));
+                }
+                /* subscript_2, which this thread may have from an earlier sequence */
+                struct known_tile *const subscript_2_known = place_of_tile(subscript_2_places,
+                    (((call->p.query_start ? b : 0)) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63) / 64) + i0 / 64, 32);
+                float *const subscript_2 = subscript_2_kept + (subscript_2_known - (struct known_tile *)(void
+                    *)subscript_2_places - 1) * 4096;
+                if (partial_0) {
+                    if (!knows_tile(subscript_2_known, (call->p.query_start ? b : 0), j0, j1, i0, i1)) {
+                        /* subscript_2 = max(min((((i + query_start) / 7) - (j / 7)) + 6, 12), 0) */
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_10 = ((i0 + i + lane_v3) + query_start) / 7;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_10 - ((j0 + j) / 7))
+                                    + 6) < 12) & ((t_10 - ((j0 + j) / 7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12)
+                                    & (12 - (ints_v3){0}))) > 0) & (((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 -
+                                    ((j0 + j) / 7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12 -
+                                    (ints_v3){0})))) | (~((((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 - ((j0 + j) /
+                                    7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v3){0}))) > 0) & (0
+                                    - (ints_v3){0})), vec_v3));
+                            }
                         }
                     }
                     /* row_sum += select(subscript == table_axis_3, select(subscript_2 == table_axis_2, score_2 * score,
@@ -3121,7 +3274,8 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 65536); /* [d: 32, j: 64] */
     float *const v_tile = (float *)(void *)(work + 73728); /* [e: 32, j: 64] */
-    float *const table_at = (float *)(void *)(work + 81920); /* [i: 64, j: 64] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 81920);
+    float *const table_at_kept = (float *)(void *)(work + 84032); /* [32 tiles, i: 64, j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
     transpose_v3(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 8);
@@ -3163,18 +3317,27 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
                     q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
                 results = 0;
             }
-            /* table_at = table_array, at computed subscripts */
-            int64_t part_0[64];
-            for (int64_t j = 0; j < j1 - j0; j++) part_0[j] = (j0 + j) / 7;
-            int64_t part_1[64];
-            for (int64_t j = 0; j < j1 - j0; j++) part_1[j] = (j0 + j) % 7;
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                int64_t at_2[64];
-                for (int64_t j = 0; j < j1 - j0; j++) at_2[j] = m * table_array_stride_0 + max(min((((i0 + i) +
-                    query_start) / 7) - part_0[j] + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) +
-                    query_start) % 7) - part_1[j] + 6, 12), 0) * table_array_stride_2;
-                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[at_2[j]];
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[i * 64 + j] = 0;
+            /* table_at, which this thread may have from an earlier sequence */
+            struct known_tile *const table_at_known = place_of_tile(table_at_places,
+                ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_q + 63) / 64) + i0 / 64) * ((n_k +
+                63) / 64) + j0 / 64, 32);
+            float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1)
+                * 4096;
+            if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, i0, i1, j0,
+                j1)) {
+                /* table_at = table_array, at computed subscripts */
+                int64_t part_0[64];
+                for (int64_t j = 0; j < j1 - j0; j++) part_0[j] = (j0 + j) / 7;
+                int64_t part_1[64];
+                for (int64_t j = 0; j < j1 - j0; j++) part_1[j] = (j0 + j) % 7;
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    int64_t at_2[64];
+                    for (int64_t j = 0; j < j1 - j0; j++) at_2[j] = m * table_array_stride_0 + max(min((((i0 + i) +
+                        query_start) / 7) - part_0[j] + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) +
+                        query_start) % 7) - part_1[j] + 6, 12), 0) * table_array_stride_2;
+                    for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[at_2[j]];
+                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[i * 64 + j] = 0;
+                }
             }
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3815,7 +3978,8 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 33792); /* [d: 32, i: 64] */
-    float *const table_at = (float *)(void *)(work + 41984); /* [j: 64, i: 64] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 41984);
+    float *const table_at_kept = (float *)(void *)(work + 44096); /* [32 tiles, j: 64, i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
     transpose_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 4);
@@ -3850,17 +4014,25 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        /* table_at = table_array, at computed subscripts */
-        int64_t part_0[64];
-        for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
-        int64_t part_1[64];
-        for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
-        for (int64_t j = 0; j < j1 - j0; j++) {
-            int64_t at_2[64];
-            for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
-                0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
+        /* table_at, which this thread may have from an earlier sequence */
+        struct known_tile *const table_at_known = place_of_tile(table_at_places,
+            ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63)
+            / 64) + i0 / 64, 32);
+        float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1) *
+            4096;
+        if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1, i0, i1)) {
+            /* table_at = table_array, at computed subscripts */
+            int64_t part_0[64];
+            for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
+            int64_t part_1[64];
+            for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                int64_t at_2[64];
+                for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
+                    0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
+                for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
+                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
+            }
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -4256,7 +4428,8 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
     float *const row_sum_compensation = (float *)(void *)(work + 17152); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 17408); /* [d: 32, i: 64] */
-    float *const table_at = (float *)(void *)(work + 25600); /* [j: 64, i: 64] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 25600);
+    float *const table_at_kept = (float *)(void *)(work + 27712); /* [32 tiles, j: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -4281,17 +4454,25 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        /* table_at = table_array, at computed subscripts */
-        int64_t part_0[64];
-        for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
-        int64_t part_1[64];
-        for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
-        for (int64_t j = 0; j < j1 - j0; j++) {
-            int64_t at_2[64];
-            for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
-                0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
+        /* table_at, which this thread may have from an earlier sequence */
+        struct known_tile *const table_at_known = place_of_tile(table_at_places,
+            ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63)
+            / 64) + i0 / 64, 32);
+        float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1) *
+            4096;
+        if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1, i0, i1)) {
+            /* table_at = table_array, at computed subscripts */
+            int64_t part_0[64];
+            for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
+            int64_t part_1[64];
+            for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                int64_t at_2[64];
+                for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
+                    0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
+                for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
+                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
+            }
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -4396,6 +4577,7 @@ static void softmax_swin_row_sums_any(const struct call *call, int64_t task, uns
 static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t batch = call->p.batch;
+    const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
@@ -4439,9 +4621,12 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
     float *const dout_tile = (float *)(void *)(work + 161920); /* [e: 32, i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 170112); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 170368); /* [i: 64] */
-    float *const table_at = (float *)(void *)(work + 170624); /* [j: 64, i: 64] */
-    float *const subscript = (float *)(void *)(work + 32768); /* [j: 64, i: 64] */
-    float *const subscript_2 = (float *)(void *)(work + 170624); /* [j: 64, i: 64] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 170624);
+    float *const table_at_kept = (float *)(void *)(work + 172736); /* [32 tiles, j: 64, i: 64] */
+    struct remembered *const subscript_places = (struct remembered *)(void *)(work + 697024);
+    float *const subscript_kept = (float *)(void *)(work + 699136); /* [32 tiles, j: 64, i: 64] */
+    struct remembered *const subscript_2_places = (struct remembered *)(void *)(work + 1223424);
+    float *const subscript_2_kept = (float *)(void *)(work + 1225536); /* [32 tiles, j: 64, i: 64] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
@@ -4501,18 +4686,27 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot5_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* table_at = table_array, at computed subscripts */
-                int64_t part_0[64];
-                for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
-                int64_t part_1[64];
-                for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    int64_t at_2[64];
-                    for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
-                        0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12),
-                        0) * table_array_stride_2;
-                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
-                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
+                /* table_at, which this thread may have from an earlier sequence */
+                struct known_tile *const table_at_known = place_of_tile(table_at_places,
+                    ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) + j0 / 64) *
+                    ((n_q + 63) / 64) + i0 / 64, 32);
+                float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places -
+                    1) * 4096;
+                if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1,
+                    i0, i1)) {
+                    /* table_at = table_array, at computed subscripts */
+                    int64_t part_0[64];
+                    for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
+                    int64_t part_1[64];
+                    for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        int64_t at_2[64];
+                        for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
+                            0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12),
+                            0) * table_array_stride_2;
+                        for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
+                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
+                    }
                 }
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * (score * 0.1 ... */
@@ -4535,30 +4729,47 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                     dot6_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                         sum_compensation);
                 }
+                /* subscript, which this thread may have from an earlier sequence */
+                struct known_tile *const subscript_known = place_of_tile(subscript_places,
+                    (((call->p.query_start ? b : 0)) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63) / 64) + i0 / 64, 32);
+                float *const subscript = subscript_kept + (subscript_known - (struct known_tile *)(void
+                    *)subscript_places - 1) * 4096;
                 if (partial_0) {
-                    /* subscript = max(min((((i + query_start) % 7) - (j % 7)) + 6, 12), 0) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_9 = ((i0 + i + lane_any) + query_start) % 7;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(subscript + j * 64 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) % 7)) + 6)
-                                < 12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) & (12 -
-                                (ints_any){0}))) > 0) & (((((t_9 - ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 + j) % 7))
-                                + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_any){0})))) | (~((((((t_9 -
-                                ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7))
-                                + 6) < 12) & (12 - (ints_any){0}))) > 0) & (0 - (ints_any){0})), vec_any));
+                    if (!knows_tile(subscript_known, (call->p.query_start ? b : 0), j0, j1, i0, i1)) {
+                        /* subscript = max(min((((i + query_start) % 7) - (j % 7)) + 6, 12), 0) */
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_9 = ((i0 + i + lane_any) + query_start) % 7;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(subscript + j * 64 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) % 7)) +
+                                    6) < 12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) &
+                                    (12 - (ints_any){0}))) > 0) & (((((t_9 - ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 +
+                                    j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_any){0})))) |
+                                    (~((((((t_9 - ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9
+                                    - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_any){0}))) > 0) & (0 - (ints_any){0})),
+                                    vec_any));
+                            }
                         }
                     }
-                    /* subscript_2 = max(min((((i + query_start) / 7) - (j / 7)) + 6, 12), 0) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_10 = ((i0 + i + lane_any) + query_start) / 7;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_10 - ((j0 + j) / 7)) +
-                                6) < 12) & ((t_10 - ((j0 + j) / 7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12
-                                - (ints_any){0}))) > 0) & (((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 - ((j0 + j) /
-                                7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_any){0})))) |
-                                (~((((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 - ((j0 + j) / 7)) + 6)) | (~(((t_10 -
-                                ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_any){0}))) > 0) & (0 - (ints_any){0})),
-                                vec_any));
+                }
+                /* subscript_2, which this thread may have from an earlier sequence */
+                struct known_tile *const subscript_2_known = place_of_tile(subscript_2_places,
+                    (((call->p.query_start ? b : 0)) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63) / 64) + i0 / 64, 32);
+                float *const subscript_2 = subscript_2_kept + (subscript_2_known - (struct known_tile *)(void
+                    *)subscript_2_places - 1) * 4096;
+                if (partial_0) {
+                    if (!knows_tile(subscript_2_known, (call->p.query_start ? b : 0), j0, j1, i0, i1)) {
+                        /* subscript_2 = max(min((((i + query_start) / 7) - (j / 7)) + 6, 12), 0) */
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_10 = ((i0 + i + lane_any) + query_start) / 7;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_10 - ((j0 + j) /
+                                    7)) + 6) < 12) & ((t_10 - ((j0 + j) / 7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) <
+                                    12) & (12 - (ints_any){0}))) > 0) & (((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10
+                                    - ((j0 + j) / 7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12 -
+                                    (ints_any){0})))) | (~((((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 - ((j0 + j) /
+                                    7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_any){0}))) > 0) &
+                                    (0 - (ints_any){0})), vec_any));
+                            }
                         }
                     }
                     /* row_sum += select(subscript == table_axis_3, select(subscript_2 == table_axis_2, score_2 * score,
@@ -4663,7 +4874,8 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 65536); /* [d: 32, j: 64] */
     float *const v_tile = (float *)(void *)(work + 73728); /* [e: 32, j: 64] */
-    float *const table_at = (float *)(void *)(work + 81920); /* [i: 64, j: 64] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 81920);
+    float *const table_at_kept = (float *)(void *)(work + 84032); /* [32 tiles, i: 64, j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
     transpose_any(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 4);
@@ -4705,18 +4917,27 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
                     q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
                 results = 0;
             }
-            /* table_at = table_array, at computed subscripts */
-            int64_t part_0[64];
-            for (int64_t j = 0; j < j1 - j0; j++) part_0[j] = (j0 + j) / 7;
-            int64_t part_1[64];
-            for (int64_t j = 0; j < j1 - j0; j++) part_1[j] = (j0 + j) % 7;
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                int64_t at_2[64];
-                for (int64_t j = 0; j < j1 - j0; j++) at_2[j] = m * table_array_stride_0 + max(min((((i0 + i) +
-                    query_start) / 7) - part_0[j] + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) +
-                    query_start) % 7) - part_1[j] + 6, 12), 0) * table_array_stride_2;
-                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[at_2[j]];
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[i * 64 + j] = 0;
+            /* table_at, which this thread may have from an earlier sequence */
+            struct known_tile *const table_at_known = place_of_tile(table_at_places,
+                ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_q + 63) / 64) + i0 / 64) * ((n_k +
+                63) / 64) + j0 / 64, 32);
+            float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1)
+                * 4096;
+            if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, i0, i1, j0,
+                j1)) {
+                /* table_at = table_array, at computed subscripts */
+                int64_t part_0[64];
+                for (int64_t j = 0; j < j1 - j0; j++) part_0[j] = (j0 + j) / 7;
+                int64_t part_1[64];
+                for (int64_t j = 0; j < j1 - j0; j++) part_1[j] = (j0 + j) % 7;
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    int64_t at_2[64];
+                    for (int64_t j = 0; j < j1 - j0; j++) at_2[j] = m * table_array_stride_0 + max(min((((i0 + i) +
+                        query_start) / 7) - part_0[j] + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) +
+                        query_start) % 7) - part_1[j] + 6, 12), 0) * table_array_stride_2;
+                    for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[at_2[j]];
+                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[i * 64 + j] = 0;
+                }
             }
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4843,6 +5064,9 @@ struct version {
     int (*wanted)(const struct call *); /* tells whether a call wants a gradient of this part; may be NULL */
     int units;      /* the number of slices of the rows, or 0 */
     int unit_heads; /* heads in a slice: 0: all, 1: one key/value head, 2: one query head */
+    int remembered; /* the number of strips and tiles that a thread remembers,
+        which are at these places in its workspace */
+    size_t remembers[4];
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
@@ -4863,19 +5087,22 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_swin_few_v4, .tile = 0,
             .own = 33024, .of_pair = 64, .shared = 33536, .slot = 8704, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_swin_rows_v4, .tile = 64, .own = 58368, .of_pair = 64, .saves = 1};
+        return (struct version){.rows = softmax_swin_rows_v4, .tile = 64, .own = 568384, .of_pair = 64, .saves = 1,
+            .remembered = 1, .remembers = {41984}};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_swin_few_v3, .tile = 0,
             .own = 33024, .of_pair = 64, .shared = 33536, .slot = 8704, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_swin_rows_v3, .tile = 64, .own = 58368, .of_pair = 64, .saves = 1};
+        return (struct version){.rows = softmax_swin_rows_v3, .tile = 64, .own = 568384, .of_pair = 64, .saves = 1,
+            .remembered = 1, .remembers = {41984}};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_swin_few_any, .tile = 0,
         .own = 33024, .of_pair = 64, .shared = 33536, .slot = 8704, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_swin_rows_any, .tile = 64, .own = 58368, .of_pair = 64, .saves = 1};
+    return (struct version){.rows = softmax_swin_rows_any, .tile = 64, .own = 568384, .of_pair = 64, .saves = 1,
+        .remembered = 1, .remembers = {41984}};
 }
 
 enum { MANY_ROWS = 1 << 30 };
@@ -5067,6 +5294,12 @@ struct work {
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
+/* Makes a thread's strips and tiles empty, because its workspace has the numbers of an earlier call. */
+INLINE void forget(const struct version *v, unsigned char *own)
+{
+    for (int k = 0; k < v->remembered; k++) ((struct remembered *)(void *)(own + v->remembers[k]))->head = -1;
+}
+
 /* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
    library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
@@ -5097,6 +5330,7 @@ static void work_on(void *work)
     struct part part = {.threads = 1, .window = 1, .work = own, .folded = w->folded, .team = w->job->call->p.team};
     for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
         const struct version *const this = job->this;
+        forget(this, own);
         part.shared = own + this->own;
         part.slots = part.shared + this->shared;
         for (; task - first < job->alone; task = take_task(w)) {
@@ -5234,13 +5468,16 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_swin_saved_v4, .tile = 64, .own = 41984, .of_pair = 64};
+        return (struct version){.rows = softmax_swin_saved_v4, .tile = 64, .own = 552000, .of_pair = 64,
+            .remembered = 1, .remembers = {25600}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_swin_saved_v3, .tile = 64, .own = 41984, .of_pair = 64};
+        return (struct version){.rows = softmax_swin_saved_v3, .tile = 64, .own = 552000, .of_pair = 64,
+            .remembered = 1, .remembers = {25600}};
 #endif
-    return (struct version){.rows = softmax_swin_saved_any, .tile = 64, .own = 41984, .of_pair = 64};
+    return (struct version){.rows = softmax_swin_saved_any, .tile = 64, .own = 552000, .of_pair = 64, .remembered = 1,
+        .remembers = {25600}};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
@@ -5254,29 +5491,29 @@ static struct version part_version(int part, int64_t n_k)
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_swin_dq_sums1_v4, .tile = -1, .own = 187008, .of_pair = 64,
-            .wanted = wanted_0, .units = 16, .unit_heads = 2};
+        return (struct version){.rows = softmax_swin_dq_sums1_v4, .tile = -1, .own = 1749824, .of_pair = 64,
+            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 3, .remembers = {170624, 697024, 1223424}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_swin_dq_sums1_v3, .tile = -1, .own = 187008, .of_pair = 64,
-            .wanted = wanted_0, .units = 16, .unit_heads = 2};
+        return (struct version){.rows = softmax_swin_dq_sums1_v3, .tile = -1, .own = 1749824, .of_pair = 64,
+            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 3, .remembers = {170624, 697024, 1223424}};
 #endif
-    return (struct version){.rows = softmax_swin_dq_sums1_any, .tile = -1, .own = 187008, .of_pair = 64,
-        .wanted = wanted_0, .units = 16, .unit_heads = 2};
+    return (struct version){.rows = softmax_swin_dq_sums1_any, .tile = -1, .own = 1749824, .of_pair = 64,
+        .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 3, .remembers = {170624, 697024, 1223424}};
     case 3:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_swin_dk_dv_v4, .tile = 64, .own = 98304, .of_pair = 64,
-            .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
+        return (struct version){.rows = softmax_swin_dk_dv_v4, .tile = 64, .own = 608320, .of_pair = 64,
+            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {81920}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_swin_dk_dv_v3, .tile = 64, .own = 98304, .of_pair = 64,
-            .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
+        return (struct version){.rows = softmax_swin_dk_dv_v3, .tile = 64, .own = 608320, .of_pair = 64,
+            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {81920}};
 #endif
-    return (struct version){.rows = softmax_swin_dk_dv_any, .tile = 64, .own = 98304, .of_pair = 64, .wanted = wanted_1,
-        .of_keys = OF_KEY_HEAD};
+    return (struct version){.rows = softmax_swin_dk_dv_any, .tile = 64, .own = 608320, .of_pair = 64,
+        .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {81920}};
     default:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)

@@ -646,9 +646,12 @@ struct array {
     /* Used by TILE inside a FOR with `block`. The tile stores the elements of this number of ranges of its last
        axis. 0 means only the current range. */
     int64_t held;
-    /* Used by TILE of rank 1. If not 0, element x belongs to the difference (index of `lane`) - (index of `other`) =
-       x + lo(lane) - hi(other) + 1, and a thread keeps this number of elements for later tiles. The interpreter
-       computes all elements for each tile. */
+    /* Used by TILE. If not 0, a thread keeps elements for later tiles. The interpreter computes all elements for each
+       tile.
+       - Rank 1: element x belongs to the difference (index of `lane`) - (index of `other`) = x + lo(lane) -
+         hi(other) + 1. The thread keeps this number of elements.
+       - Rank 2, over queries and keys: the elements also depend on the head, but not on the sequence of the batch.
+         The thread keeps this number of tiles. */
     int64_t remembered;
     int lane, other;
     bool by_name; /* used by PARAM: if true, EXPR_ELEMENT may read elements, by the array's name */
@@ -806,8 +809,8 @@ struct ref loops_ref(const struct loops *l, int a);
 int array_terms(const struct array *a);
 /* Returns the number of bf16 multiplications for two numbers of a and b terms (array.terms). */
 int products_of_terms(int a, int b);
-/* Returns the number of elements in memory, with padding, held tiles, and with the first line of a remembered tile,
-   which says what it has. Returns INT64_MAX if the number overflows. */
+/* Returns the number of elements in memory, with padding, held tiles, and with the first lines of remembered tiles,
+   which say what they have. Returns INT64_MAX if the number overflows. */
 int64_t array_elements(const struct array *a);
 /* Returns true if the array is an input or output with one number per query. Such an array is contiguous. */
 bool array_of_rows(const struct loops *l, const struct array *a);

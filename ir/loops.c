@@ -96,12 +96,13 @@ int products_of_terms(int a, int b)
 
 int64_t array_elements(const struct array *a)
 {
-    if (a->remembered) return a->remembered + a->extent[0] + 64 / dtype_bytes(a->dtype);
-    int64_t elements = a->held ? a->held : a->terms ? a->terms : 1;
+    if (a->remembered && a->rank == 1) return a->remembered + a->extent[0] + 64 / dtype_bytes(a->dtype);
+    int64_t elements = a->held ? a->held : a->terms ? a->terms : a->remembered ? a->remembered : 1;
     for (int k = 0; k < a->rank; k++)
         if (__builtin_mul_overflow(elements, a->extent[k] + (k + 1 == a->rank ? a->gap : 0), &elements))
             return INT64_MAX;
-    return elements;
+    const int64_t known = a->remembered ? (1 + a->remembered) * 64 / dtype_bytes(a->dtype) : 0;
+    return __builtin_add_overflow(elements, known, &elements) ? INT64_MAX : elements;
 }
 
 /* Returns how many axes of an input or output are queries, keys or SIZE_ROWS. Returns -1 for other arrays. */

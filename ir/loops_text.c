@@ -226,7 +226,8 @@ static void print_array(const struct loops *l, const struct array *a, struct tex
         if (a->matrix) text_add(out, " matrix");
         if (a->terms) text_add(out, " terms %d", a->terms);
         if (a->held) text_add(out, " held %lld", (long long)a->held);
-        if (a->remembered)
+        if (a->remembered && a->rank == 2) text_add(out, " remembers %lld tiles", (long long)a->remembered);
+        if (a->remembered && a->rank != 2)
             text_add(out, " remembers %lld of %s - %s", (long long)a->remembered, l->module->axis[a->lane].name,
                      l->module->axis[a->other].name);
         if (a->shared) text_add(out, a->folded ? " folded" : a->kept ? " kept" : " shared");
@@ -290,10 +291,12 @@ static void read_tile_axes(struct reader *r, struct array *a)
     if (reader_take(r, "held")) a->held = reader_int(r, 1);
     if (reader_take(r, "remembers")) {
         a->remembered = reader_int(r, 1);
-        reader_expect(r, "of");
-        a->lane = reader_axis(r);
-        reader_expect(r, "-");
-        a->other = reader_axis(r);
+        reader_expect(r, a->rank == 2 ? "tiles" : "of");
+        if (a->rank != 2) {
+            a->lane = reader_axis(r);
+            reader_expect(r, "-");
+            a->other = reader_axis(r);
+        }
     }
     a->folded = reader_take(r, "folded");
     /* the next line may begin with the size `kept` or `shared` */

@@ -88,10 +88,15 @@ static const char *array_check(const struct scope *c, int number)
     if (a->held && (a->kind != ARRAY_TILE || a->shared || a->held < 0 || a->rank < 1 ||
                     !axis_is_sequence(&m->axis[a->axes[a->rank - 1]])))
         return "only a private tile whose last axis is a sequence can have 'held'";
-    if (a->remembered &&
-        (a->kind != ARRAY_TILE || a->shared || a->rank != 1 || m->axis[a->axes[0]].source != SIZE_CONSTANT ||
-         a->lane < 0 || a->lane >= m->axes || a->other < 0 || a->other >= m->axes || a->lane == a->other ||
-         !axis_is_sequence(&m->axis[a->lane]) || !axis_is_sequence(&m->axis[a->other])))
+    if (a->remembered && a->rank == 2) {
+        const struct axis *const one = &m->axis[a->axes[0]], *const two = &m->axis[a->axes[1]];
+        if (a->kind != ARRAY_TILE || a->shared || a->held || !axis_is_sequence(one) || !axis_is_sequence(two) ||
+            one->source == two->source)
+            return "only a private tile over queries and keys can have 'remembers' with 'tiles'";
+    } else if (a->remembered &&
+               (a->kind != ARRAY_TILE || a->shared || a->rank != 1 || m->axis[a->axes[0]].source != SIZE_CONSTANT ||
+                a->lane < 0 || a->lane >= m->axes || a->other < 0 || a->other >= m->axes || a->lane == a->other ||
+                !axis_is_sequence(&m->axis[a->lane]) || !axis_is_sequence(&m->axis[a->other])))
         return "only a private tile of rank 1 can have 'remembers', for the difference of two sequences";
     if (a->kind != ARRAY_TILE) return NULL;
     int64_t bytes = 0;

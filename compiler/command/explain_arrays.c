@@ -18,6 +18,7 @@ struct reads {
     /* `tests` is true if a region reads the array. `skips` is true if loops or conditions skip tiles because of the
        array. */
     bool tests, skips;
+    bool kept;       /* true if a thread keeps copied elements for other sequences */
     bool subscripts; /* true if subscripts of other arrays read the array */
 };
 
@@ -60,6 +61,7 @@ static void walk(struct reads *r, const struct stmt *s)
                 r->strip = first->extent, r->remembered = r->l->array[s->assign[0].to.of].remembered;
             else {
                 *(s->op == LOOPS_COPY ? &r->copied : &r->direct) = true;
+                r->kept |= s->op == LOOPS_COPY && r->l->array[s->assign[0].to.of].remembered;
                 note_axes(r, &s->operand[k]);
             }
         }
@@ -78,7 +80,7 @@ static void explain_program(struct arena *arena, const struct compilation *c, co
         says = arena_printf(arena, "a strip of %lld elements for each tile, one per distance%s", (long long)r.strip,
                             r.remembered ? "; a thread computes an element once for all tiles of a head" : "");
     if (r.copied || r.direct)
-        says = arena_printf(arena, "%s%s%s%s", says, *says ? "; " : "",
+        says = arena_printf(arena, "%s%s%s%s%s", says, *says ? "; " : "",
                             r.of_queries && r.of_keys ? "elements for each query and key of a tile"
                             : r.of_keys               ? "elements for each key"
                             : r.of_queries            ? "elements for each query"
@@ -86,7 +88,8 @@ static void explain_program(struct arena *arena, const struct compilation *c, co
                             !c->program.linear || (r.of_queries && r.of_keys) ? ""
                             : r.of_keys                                       ? ", a part of the features of keys"
                             : r.of_queries                                    ? ", a part of the features of queries"
-                                                                              : "");
+                                                                              : "",
+                            r.kept ? "; a thread computes a tile once for all sequences of the batch" : "");
     if (r.subscripts) says = arena_printf(arena, "%s%sin subscripts of other arrays", says, *says ? "; " : "");
     if (r.skips || r.tests)
         says = arena_printf(arena, "%s%s%s", says, *says ? "; " : "",
@@ -101,18 +104,29 @@ void explain_array(const struct unit *p, const struct kernel_array *a)
             explain_program(p->arena, p->compilation[k], a);
 }
 
-void explain_remembered(const struct loops *l)
+/* Counts the remembered arrays of a rank, and returns their bytes. */
+static int64_t bytes_remembered(const struct loops *l, int rank, int *count)
 {
-    int strips = 0;
     int64_t bytes = 0;
+    *count = 0;
     for (int a = 0; a < l->arrays; a++) {
-        if (!l->array[a].remembered) continue;
-        strips++;
+        if (!l->array[a].remembered || l->array[a].rank != rank) continue;
+        ++*count;
         bytes += array_elements(&l->array[a]) * dtype_bytes(l->array[a].dtype);
     }
-    if (!strips) return;
-    printf(
-        "  %d function%s of the distance i - j: a thread computes each value once for all tiles of a head, and keeps\n"
-        "  the values in %lld bytes\n",
-        strips, strips > 1 ? "s" : "", (long long)bytes);
+    return bytes;
+}
+
+void explain_remembered(const struct loops *l)
+{
+    int strips, tiles;
+    const int64_t of_strips = bytes_remembered(l, 1, &strips), of_tiles = bytes_remembered(l, 2, &tiles);
+    if (strips)
+        printf("  %d function%s of the distance i - j: a thread computes each value once for all tiles of a head, and "
+               "keeps\n  the values in %lld bytes\n",
+               strips, strips > 1 ? "s" : "", (long long)of_strips);
+    if (tiles)
+        printf("  %d function%s of i, j and the head: a thread computes the first tiles once for all sequences of the "
+               "batch,\n  and keeps them in %lld bytes\n",
+               tiles, tiles > 1 ? "s" : "", (long long)of_tiles);
 }

@@ -110,7 +110,9 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set(&t, "FOLD_GROUPS", arena_printf(t.arena, "%d", FOLD_GROUPS));
     template_set_number(&t, "WAITS", emit_any_waits(e->c, e->compilations));
     template_set_number(&t, "FAR_QUERIES", emit_any_apart(e->c, e->compilations));
-    template_set_number(&t, "REMEMBERS", emit_any_remembers(e->c, e->compilations) ? MAX_REMEMBERED : 0);
+    const int remembered = emit_remembered_rank(e->c, e->compilations);
+    template_set_number(&t, "REMEMBERS", remembered ? MAX_REMEMBERED : 0);
+    template_set_number(&t, "REMEMBERED_TILES", remembered == 2);
     template_set_number(&t, "FADES", emit_any_fades(e->c, e->compilations));
     template_set_number(&t, "SHARES", !c->spec->values_are_keys);
     template_set(&t, "STORED", emit_stored(c->spec->dtype));

@@ -159,11 +159,12 @@ int emit_subscripts_of_row(const struct emitter *x, const struct array *a, const
 /* Tiles that a thread remembers (remembered.c):
    - emit_remembered returns the remembered tile that the statement fills, or NULL.
    - emit_remembered_tiles sets the offsets of a program's remembered tiles, and returns their number.
+   - emit_remembered_rank returns the largest rank of a remembered tile in some programs: 0, 1 or 2.
    - emit_recall prints the declarations for such a statement. emit_missing prints the statement, by `print`, for the
      elements that the thread does not have. */
 const struct array *emit_remembered(const struct emitter *x, const struct stmt *s);
 int emit_remembered_tiles(const struct loops *l, int64_t offset[MAX_REMEMBERED]);
-bool emit_any_remembers(const struct compilation *const *c, int compilations);
+int emit_remembered_rank(const struct compilation *const *c, int compilations);
 void emit_recall(struct emitter *x, const struct stmt *s);
 void emit_missing(struct emitter *x, const struct stmt *s, void (*print)(struct emitter *x, const struct stmt *s));
 /* emit_fades returns whether a loop skips tiles, and describes the test. emit_faded prints it. */

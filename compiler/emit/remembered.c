@@ -1,5 +1,7 @@
-/* Prints tiles that a thread remembers (array.remembered in ir/ir.h): strips with one element for each difference of
-   positions. Before a tile of pairs, the thread fills in only the elements that it has not computed for this head. */
+/* Prints tiles that a thread remembers (array.remembered in ir/ir.h).
+   - A strip has one element for each difference of positions. Before a tile of pairs, the thread fills in only the
+     elements that it has not computed for this head.
+   - A tile of queries and keys has a place for each head, so the thread fills it for its first sequence only. */
 #include "printer.h"
 
 #include <string.h>
@@ -18,12 +20,15 @@ int emit_remembered_tiles(const struct loops *l, int64_t offset[MAX_REMEMBERED])
     return count;
 }
 
-bool emit_any_remembers(const struct compilation *const *c, int compilations)
+int emit_remembered_rank(const struct compilation *const *c, int compilations)
 {
-    int64_t offset[MAX_REMEMBERED];
+    int rank = 0;
     for (int k = 0; k < compilations; k++)
-        if (emit_remembered_tiles(c[k]->loops, offset) > 0) return true;
-    return false;
+        for (int a = 0; a < c[k]->loops->arrays; a++) {
+            const struct array *const tile = &c[k]->loops->array[a];
+            if (tile->remembered && tile->rank > rank) rank = tile->rank;
+        }
+    return rank;
 }
 
 /* Adds the axes whose indices e reads to *axes, as bits. The position of the first query counts in *starts. */
@@ -62,10 +67,41 @@ static const char *head_of(const struct emitter *x, const struct stmt *s)
     return made ? made : "0";
 }
 
+/* Returns C for the number of the current tile along axis k of the array. */
+static const char *number_along(const struct emitter *x, const struct array *a, int k)
+{
+    return arena_printf(x->m->arena, "%s0 / %lld", x->m->axis[a->axes[k]].name, (long long)a->extent[k]);
+}
+
+/* Prints the declaration of the place of a tile of queries and keys. Places are numbered by head, query and key. */
+static void recall_tile(struct emitter *x, const struct stmt *s, const struct array *a)
+{
+    const char *const name = emit_local(x, a->name), *const head = head_of(x, s), *number = NULL;
+    const long long row = (long long)(a->extent[1] + a->gap);
+    for (int k = 0; k < 2; k++) {
+        const char *const size = emit_size(x->m, a->axes[k]);
+        const char *const before = k == 0 && strcmp(head, "0") == 0
+                                       ? NULL
+                                       : arena_printf(x->m->arena, "(%s) * ((%s + %lld) / %lld) + ",
+                                                      k == 0 ? head : number, size, (long long)a->extent[k] - 1,
+                                                      (long long)a->extent[k]);
+        number = arena_printf(x->m->arena, "%s%s", before ? before : "", number_along(x, a, k));
+    }
+    emit_line(x, "/* %s, which this thread may have from an earlier sequence */", name);
+    emit_line(x, "struct known_tile *const %s_known = place_of_tile(%s_places, %s, %lld);", name, name, number,
+              (long long)a->remembered);
+    emit_line(x, "%s *const %s = %s_kept + (%s_known - (struct known_tile *)(void *)%s_places - 1) * %lld;",
+              emit_stored(a->dtype), name, name, name, name, (long long)a->extent[0] * row);
+}
+
 void emit_recall(struct emitter *x, const struct stmt *s)
 {
     const struct array *const a = emit_remembered(x, s);
     if (!a) return;
+    if (a->rank == 2) {
+        recall_tile(x, s, a);
+        return;
+    }
     const char *const name = emit_local(x, a->name), *const lane = x->m->axis[a->lane].name,
                       *const other = x->m->axis[a->other].name, *const stored = emit_stored(a->dtype);
     const long long extent = (long long)x->m->axis[a->axes[0]].extent;
@@ -81,6 +117,16 @@ void emit_missing(struct emitter *x, const struct stmt *s, void (*print)(struct 
 {
     const struct array *const a = emit_remembered(x, s);
     const char *const name = emit_local(x, a->name), *const axis = x->m->axis[a->axes[0]].name;
+    if (a->rank == 2) {
+        const char *const other = x->m->axis[a->axes[1]].name;
+        emit_line(x, "if (!knows_tile(%s_known, %s, %s0, %s1, %s0, %s1)) {", name, head_of(x, s), axis, axis, other,
+                  other);
+        x->indent += 4;
+        print(x, s);
+        x->indent -= 4;
+        emit_line(x, "}");
+        return;
+    }
     const long long extent = (long long)x->m->axis[a->axes[0]].extent;
     emit_line(x,
               "for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */");

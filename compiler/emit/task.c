@@ -186,6 +186,15 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
                                 : x->phases                  ? "part->work"
                                                              : "work";
             const char *stored = emit_stored(array->dtype);
+            if (array->remembered && array->rank == 2) {
+                text_add(out, "    struct remembered *const %s_places = (struct remembered *)(void *)(%s + %lld);\n",
+                         emit_local(x, array->name), place, (long long)array->offset);
+                text_add(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* [%lld tiles, %s: %lld, %s: %lld] */\n",
+                         stored, c, stored, place, (long long)array->offset + 64 * (1 + (long long)array->remembered),
+                         (long long)array->remembered, x->m->axis[array->axes[0]].name, (long long)array->extent[0],
+                         x->m->axis[array->axes[1]].name, (long long)array->extent[1]);
+                continue;
+            }
             if (array->remembered) {
                 text_add(out, "    struct remembered *const %s_known = (struct remembered *)(void *)(%s + %lld);\n",
                          emit_local(x, array->name), place, (long long)array->offset);

@@ -7,6 +7,8 @@
    - A costly function of i - j, such as log1p(c[h] * (i - j)), is also computed once for each difference.
    - A thread remembers a strip that depends only on the difference and on the head, so it computes each element once
      for all tiles of a head.
+   - A thread also remembers some tiles that depend on the query, the key and the head, so it computes them once for
+     all sequences of the batch. This serves windows of an image, which are many short sequences.
    - A row at a computed position is also copied if it is no whole number of vectors. */
 #include "pass.h"
 #include "../schedule/schedule.h"
@@ -153,12 +155,17 @@ static bool same_in_head(const struct walk *x, const struct stmt *map, const str
     return true;
 }
 
+static int remembered_arrays(const struct loops *l)
+{
+    int count = 0;
+    for (int a = 0; a < l->arrays; a++) count += l->array[a].remembered > 0;
+    return count;
+}
+
 /* Makes a thread remember the strip that statement s fills. */
 static void remember(const struct walk *x, const struct stmt *s, const struct differences *d)
 {
-    int count = 0;
-    for (int a = 0; a < x->l->arrays; a++) count += x->l->array[a].remembered > 0;
-    bool same = x->remembered > 0 && count < MAX_REMEMBERED;
+    bool same = x->remembered > 0 && remembered_arrays(x->l) < MAX_REMEMBERED;
     for (int k = 0; k < s->operands && s->op == LOOPS_COPY; k++)
         for (int n = 0; n < s->operand[k].rank; n++) same &= same_in_head(x, s, s->operand[k].sub[n]);
     for (int k = 0; k < s->assigns && s->op == LOOPS_MAP; k++) same &= same_in_head(x, s, s->assign[k].expr);
@@ -167,6 +174,49 @@ static void remember(const struct walk *x, const struct stmt *s, const struct di
     a->remembered = x->length > 0 && 2 * x->length < x->remembered ? 2 * x->length + d->extent : x->remembered;
     a->lane = d->lane;
     a->other = d->other;
+}
+
+/* Whether a MAP or COPY makes e equal for all sequences of the batch. Its tile is over the axes `own`, as bits. */
+static bool same_in_batch(const struct walk *x, const struct stmt *s, const struct expr *e, uint32_t own)
+{
+    if (e->op == EXPR_OPERAND) {
+        const struct ref *const r = &s->operand[e->integer];
+        if (x->l->array[r->of].kind != ARRAY_PARAM) return false;
+        for (int k = 0; k < r->rank; k++)
+            if (!same_in_batch(x, s, r->sub[k], own)) return false;
+        return true;
+    }
+    if (e->op == EXPR_INDEX) {
+        const enum size_source source = x->l->module->axis[e->integer].source;
+        return own >> e->integer & 1 || source == SIZE_KV_HEADS || source == SIZE_MEMBERS || source == SIZE_HEADS;
+    }
+    if (e->op == EXPR_START) return true; /* if the caller gives positions, the kernel takes the sequence for a head */
+    const bool element = e->op == EXPR_ID || e->op == EXPR_ELEMENT;
+    if ((expr_is_looked_up(e->op) && !element) || e->op == EXPR_LO || e->op == EXPR_HI) return false;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (!same_in_batch(x, s, e->arg[k], own)) return false;
+    return true;
+}
+
+/* Makes a thread remember the tile of queries and keys that statement s fills, for a few heads and ranges. */
+static void remember_tile(const struct walk *x, const struct stmt *s)
+{
+    enum { MOST_BYTES = 1 << 19 }; /* half of a common second-level cache */
+    struct array *const a = &x->l->array[s->assign[0].to.of];
+    uint32_t own = 0;
+    if (a->rank != 2 || x->remembered == 0 || remembered_arrays(x->l) == MAX_REMEMBERED) return;
+    for (int k = 0; k < 2; k++) {
+        const struct stmt *const loop = loop_over(x, a->axes[k]);
+        if (!axis_is_sequence(&x->l->module->axis[a->axes[k]]) || !loop || loop->period || loop->step != a->extent[k])
+            return;
+        own |= UINT32_C(1) << a->axes[k];
+    }
+    if (x->l->module->axis[a->axes[0]].source == x->l->module->axis[a->axes[1]].source) return;
+    for (int n = 0; s->op == LOOPS_COPY && n < s->operand[0].rank; n++)
+        if (!same_in_batch(x, s, s->operand[0].sub[n], own)) return;
+    if (s->op == LOOPS_MAP && !same_in_batch(x, s, s->assign[0].expr, own)) return;
+    const int64_t places = MOST_BYTES / (a->extent[0] * a->extent[1] * dtype_bytes(a->dtype));
+    if (places > 1) a->remembered = places;
 }
 
 /* Makes the strip for *r, whose subscripts depend on the difference. Returns the COPY into it, or NULL. */
@@ -200,7 +250,10 @@ static struct stmt *copy_of(struct walk *x, const struct stmt *s, struct ref *r,
     for (int k = 0; k < r->rank; k++) plain |= other >= 0 && !of_difference(r->sub[k], lane, other);
     struct stmt *const made = tile.rank == 2 && !plain ? strip(x, r, lane, other) : NULL;
     const struct ref from = *r;
-    return made ? made : copy_into(x, tile, &from, r, NULL);
+    if (made) return made;
+    struct stmt *const copy = copy_into(x, tile, &from, r, NULL);
+    remember_tile(x, copy);
+    return copy;
 }
 
 /* ---- subscripts that are compared with the number of each element ---- */
@@ -274,7 +327,10 @@ static struct stmt *store_part(struct walk *x, const struct stmt *s, const struc
     *r = loops_ref(l, loops_array(l, tile));
     map->assign[0] = (struct assign){.to = *r, .fold = FOLD_SET, .expr = e};
     take_operands(m, map, s);
-    if (d.axis < 0) return map;
+    if (d.axis < 0) {
+        remember_tile(x, map);
+        return map;
+    }
     r->sub[0] = place_in_strip(m, &d);
     remember(x, map, &d);
     return map;

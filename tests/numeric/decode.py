@@ -237,6 +237,9 @@ OWN = {
                       'arrays': {'table': {'shape': ['H', 6]}, 'kind': {'shape': ['B', 'H', 'Nk'], 'type': 'int'},
                                  'own': {'shape': ['B', 'Nq'], 'type': 'int'}, 'ids': {'shape': ['B', 'Nk'], 'type': 'int'},
                                  'seen': {'shape': ['G', 'Nk'], 'type': 'bool'}}, 'shape': {'head_dim': 8}},
+    # sequences that share the tiles that a thread keeps, with different lengths
+    'kept_tiles': {'similarity': {'softmax': {'modify': 's + table[h][(i * 3 + j) % 7]'}}, 'mask': 'causal',
+                   'arrays': {'table': {'shape': ['H', 7]}}, 'shape': {'head_dim': 8}},
     'rows_integers_ring': {'prepare': ['rope'], 'similarity': {'softmax': {'modify': 's + (kind[b][j][1] - kind[b][i][0]) % 3'}},
                            'mask': {'all': [{'window': {'left': 30}}, {'expr': 'ids[b][i] == ids[b][j]'}]},
                            'arrays': {'kind': {'shape': ['B', 'Nk', 2], 'type': 'int'}, 'ids': {'shape': ['B', 'Nk'], 'type': 'int'}},

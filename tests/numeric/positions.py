@@ -54,6 +54,8 @@ SPECS = {
     'dense': {'similarity': {'softmax': {'bias': 'dense'}}, 'mask': 'causal'},
     'strip': {'similarity': {'softmax': {'modify': 's + table[h][i - j + 30]'}}, 'emit': GRADIENTS,
               'arrays': {'table': {'shape': ['H', 61]}}},
+    'tile': {'similarity': {'softmax': {'modify': 's + table[h][i / 4 - j / 4 + 9][i % 4 - j % 4 + 3]'}}, 'emit': GRADIENTS,
+             'arrays': {'table': {'shape': ['H', 19, 7]}}},
     'at-position': {'similarity': {'softmax': {'modify': 's + term[b][i] * scale[h][j]'}}, 'mask': 'causal',
                     'arrays': {'term': {'shape': ['B', 'Nk']}, 'scale': {'shape': ['H', 'Nk']}}},
     'integers': {'similarity': 'softmax', 'mask': {'expr': 'kind[b][i] <= kind[b][j] + 5'},

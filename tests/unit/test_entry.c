@@ -85,6 +85,7 @@ int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage)
 #define WAITS PHASES
 #define FOLD_GROUPS 16
 #define REMEMBERS 2
+#define REMEMBERED_TILES 1
 #include "compiler/emit/embedded/kernel.c"
 
 static unsigned char *workspace_end; /* the end of the current call's workspace */
@@ -294,11 +295,42 @@ static void remembered_elements(void)
     }
 }
 
+/* A thread that asks for tiles of several heads finds each tile computed for its head and ranges, in its memory. Tiles
+   that share no place are computed once. */
+static void remembered_tiles(void)
+{
+    enum { PLACES = 5, STEP = 16, LENGTH = 40, TILES = (LENGTH + STEP - 1) / STEP };
+    static struct known_tile memory[1 + PLACES];
+    int64_t held[PLACES], computed[2] = {0};
+    struct remembered *const r = (struct remembered *)(void *)memory;
+    CU_ASSERT(sizeof *memory == 64);
+    memset(memory, 0, sizeof memory);
+    forget(&(struct version){.remembered = 1}, (unsigned char *)memory);
+    for (int sequence = 0; sequence < 4; sequence++)
+        for (int64_t head = 0; head < 3; head++)
+            for (int64_t tile = 0; tile < TILES; tile++) {
+                /* the second half of the sequences has fewer keys */
+                const int64_t from = tile * STEP, to = min(from + STEP, sequence < 2 ? LENGTH : LENGTH - 1),
+                              number = head * TILES + tile;
+                struct known_tile *const known = place_of_tile(r, number, PLACES);
+                const int64_t place = known - memory - 1;
+                CU_ASSERT_FATAL(place == min(number, PLACES - 1));
+                if (!knows_tile(known, head, 0, 1, from, to)) {
+                    computed[place == PLACES - 1]++;
+                    held[place] = head * 10000 + from * 100 + to;
+                }
+                CU_ASSERT(held[place] == head * 10000 + from * 100 + to);
+            }
+    /* the last tile of head 0 shares no place, and is computed once more for fewer keys */
+    CU_ASSERT(computed[0] == PLACES && computed[1] == 4 * (3 * TILES - PLACES + 1));
+}
+
 int main(void)
 {
     static const struct unit_test tests[] = {
         {"entry/each_task_once", each_task_once},     {"entry/errors", errors},
         {"entry/workspace_serves", workspace_serves}, {"entry/remembered_elements", remembered_elements},
+        {"entry/remembered_tiles", remembered_tiles},
 #if IDS
         {"entry/ids_in_order", ids_in_order},         {"entry/listed", listed},
 #endif

@@ -36,7 +36,7 @@ struct version {
 #endif
 #endif
 #if REMEMBERS
-    int remembered; /* the number of strips that a thread remembers, which are at these places in its workspace */
+    int remembered; /* the number of strips and tiles that a thread remembers, which are at these places in its workspace */
     size_t remembers[REMEMBERS];
 #endif
 #if IN_ORDER

@@ -39,7 +39,7 @@ struct work {
 };
 
 #if REMEMBERS
-/* Makes a thread's strips empty, because its workspace has the numbers of an earlier call. */
+/* Makes a thread's strips and tiles empty, because its workspace has the numbers of an earlier call. */
 INLINE void forget(const struct version *v, unsigned char *own)
 {
     for (int k = 0; k < v->remembered; k++) ((struct remembered *)(void *)(own + v->remembers[k]))->head = -1;
