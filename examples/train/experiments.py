@@ -34,6 +34,7 @@ class Run:
     copied: int = 0
     easier: Tuple[Tuple[int, int], ...] = ()  # easier tasks to learn first: (length, symbols to copy)
     broken: bool = False       # this run is a control: its queries and keys get no gradients
+    ranks: int = 1             # the number of processes that share each sequence
 
     @property
     def name(self) -> str:
@@ -44,6 +45,17 @@ class Run:
             return False
         often = self.early if self.early and step <= self.steps // 10 else self.every
         return step % often == 0 or step == self.steps
+
+
+    @property
+    def divides(self) -> bool:
+        """True if sequences can be divided over processes. Convolutions would need positions of another process."""
+        return self.task == "text" and not self.conv
+
+
+def divided(run: Run, ranks: int) -> Run:
+    """Returns the same run on sequences that are divided over processes."""
+    return dataclasses.replace(run, variant=f"{run.variant}, {ranks} processes", ranks=ranks)
 
 
 SEEDS = range(1, 6)
@@ -136,6 +148,17 @@ def delta(steps: int = 256) -> List[Run]:
             for length in DELTA_CONTEXTS for name, spec, conv in kinds]
 
 
+LONG = 65_536  # the number of tokens of a sequence that processes share
+
+
+def long(steps: int = 32) -> List[Run]:
+    """Returns runs with one long sequence per step, in one process and divided over two."""
+    every = {**causal_variants(64), **delta_variants(64)}
+    alone = [Run("long", name, every[name], "text", LONG, 1, steps, 1, 4e-3, width=64, layers=2, warmup=8, every=4)
+             for name in ("polysketch random r32 + local", f"window {BLOCK}", "gated deltanet")]
+    return [run for one in alone for run in (one, divided(one, 2))]
+
+
 def text_time() -> List[Run]:
     """Returns runs that measure only time, with attnc or with PyTorch's operations."""
     every = causal_variants(64)
@@ -169,6 +192,6 @@ def quick() -> List[Run]:
 
 
 GROUPS: Dict[str, Callable[[], List[Run]]] = {
-    "thesis": thesis, "thesis-time": thesis_time, "synthetic": synthetic, "text": text, "delta": delta,
+    "thesis": thesis, "thesis-time": thesis_time, "synthetic": synthetic, "text": text, "delta": delta, "long": long,
     "text-time": text_time,
 }

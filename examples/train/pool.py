@@ -84,10 +84,11 @@ class Pool:
         return not self.stopping and not self.failures
 
     def _start(self) -> None:
-        while len(self.running) < self.jobs and not self.stopping:
+        while not self.stopping:
             busy = {one.run.name for one in self.running} | {run.name for run in self.waiting}
             ready = next((run for run in self.waiting if run.coefficients_of not in busy), None)
-            if ready is None:
+            used = sum(one.run.ranks for one in self.running)
+            if ready is None or used and used + ready.ranks > self.jobs:
                 return
             self.waiting.remove(ready)
             self.running.append(_Running(ready, self.folder, self.text))

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import plot
 import results
-from experiments import CONTEXTS, DELTA_CONTEXTS, PUBLISHED, SYNTHETIC, UNAIDED
+from experiments import CONTEXTS, DELTA_CONTEXTS, LONG, PUBLISHED, SYNTHETIC, UNAIDED
 from files import write
 from variants import causal_variants
 
@@ -91,6 +91,18 @@ def text_bits(rows: Rows) -> str:
     return _table([""] + [f"{length:.0f}, {steps:.0f} steps" for length, steps in columns], made)
 
 
+def long(rows: Rows) -> str:
+    """Returns the losses of runs in one process and of the same runs in two, and the CPU time of a step in process 0."""
+    made = []
+    of = {row["variant"]: row for row in rows if row["done"]}
+    for name, alone in of.items():
+        shared = of.get(f"{name}, 2 processes")
+        if shared:
+            made.append([name, *(f"{row['loss'] / math.log(2):.5f}" for row in (alone, shared)),
+                         *(f"{row['step_seconds']:.2f}" for row in (alone, shared))])
+    return _table(["", "one process, bits", "two, bits", "one, s of CPU a step", "two, s of CPU a step and process"], made)
+
+
 def step_times(rows: Rows) -> Dict[Tuple[str, int], float]:
     """Returns the seconds per step by variant and context, preferably from runs that measured only time."""
     return {(row["variant"], row["length"]): row["step_seconds"] for group in ("text", "text-time-attnc")
@@ -131,7 +143,7 @@ def _bits(loss: float) -> str:
 
 TABLES = {"thesis": (thesis, ("thesis",)), "thesis-time": (thesis_time, ("thesis-time",)),
           "synthetic": (synthetic, ("induction", "copying")), "bits": (text_bits, ("text",)),
-          "delta": (delta, ("text", "delta")),
+          "delta": (delta, ("text", "delta")), "long": (long, ("long",)),
           "speed": (text_speed, ("text", "text-time-attnc")), "pytorch": (text_time, ("text-time-attnc", "text-time-torch"))}
 
 
@@ -171,6 +183,11 @@ def pictures(folder: str, into: str = "") -> None:
     if any(group == "delta" and name in lines for group, name in kinds):
         write(os.path.join(into, "delta.svg"), plot.lines(
             f"Language models, context {longest}: the delta rule", "step", "bits per byte, held out", lines))
+    kinds = [("long", name) for name in _names([row for row in rows if row["group"] == "long"])]
+    lines = {name: points for group, name in kinds if len(points := of(group, name, LONG, 1.0, 1 / math.log(2))) > 1}
+    if lines:
+        write(os.path.join(into, "long.svg"), plot.lines(
+            f"Language models, context {LONG}: one process and two", "step", "bits per byte, held out", lines))
     for group, length, title in (("induction", 128, "Induction heads"), ("copying", 64, "Selective copying")):
         lines = {name: points for name in (*SYNTHETIC, UNAIDED) if len(points := of(group, name, length)) > 1}
         if lines:

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from files import write
+from ranks import Ranks
 
 PACKAGE = "python3.11-doc"  # the Debian package with the text
 HELD_OUT = 2 ** 18  # the number of bytes of the text that are not trained on
@@ -38,15 +39,17 @@ def loss_of(model: nn.Module, batch: Batch) -> Tensor:
 
 
 @torch.no_grad()
-def evaluate(model: nn.Module, task: Task, size: int, batches: int) -> Dict[str, float]:
+def evaluate(model: nn.Module, task: Task, size: int, batches: int, ranks: Ranks) -> Dict[str, float]:
     model.eval()
-    loss = right = count = 0.0
+    sums = torch.zeros(3, dtype=torch.float64)
     for number in range(batches):
-        given, wanted = task.unseen(number, size)
-        scores = model(given, wanted.shape[1])
-        loss += F.cross_entropy(scores.flatten(0, 1), wanted.flatten(), reduction="sum").item()
-        right += (scores.argmax(-1) == wanted).sum().item()
-        count += wanted.numel()
+        given, wanted = map(ranks.own, task.unseen(number, size))
+        with ranks.context:
+            scores = model(given, wanted.shape[1])
+        sums += torch.tensor([F.cross_entropy(scores.flatten(0, 1), wanted.flatten(), reduction="sum").item(),
+                              (scores.argmax(-1) == wanted).sum().item(), wanted.numel()], dtype=torch.float64)
+    ranks.add([sums])
+    loss, right, count = sums.tolist()
     model.train()
     return {"loss": loss / count, "accuracy": right / count}
 

@@ -15,7 +15,7 @@ import experiments
 import pool
 import results
 import tables
-from experiments import Run
+from experiments import Run, divided
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DEFAULT = os.path.join(os.path.dirname(os.path.dirname(HERE)), "build-train", "results")
@@ -33,6 +33,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="list the runs and their progress")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N",
                         help="runs at a time, one thread each (default: %(default)s)")
+    parser.add_argument("--ranks", type=int, default=1, metavar="N", help="divide each sequence over N processes "
+                        "(only language models without convolutions)")
     parser.add_argument("--minutes", type=float, default=0, metavar="M", help="stop after M minutes, as Ctrl-C does")
     parser.add_argument("--steps", type=int, metavar="N", help="the number of steps of each run")
     parser.add_argument("--out", default=DEFAULT, metavar="FOLDER", help="the folder of results (default: %(default)s)")
@@ -51,6 +53,8 @@ def chosen(given: argparse.Namespace) -> List[Run]:
         run for name in given.group or experiments.GROUPS for run in experiments.GROUPS[name]()]
     if given.only:
         runs = [run for run in runs if any(pattern.replace(" ", "_") in run.name for pattern in given.only)]
+    if given.ranks > 1:
+        runs = list({new.name: new for run in runs for new in (run if run.ranks > 1 else divided(run, given.ranks),)}.values())
     if given.steps:
         runs = [dataclasses.replace(run, steps=given.steps) for run in runs]
     return runs
@@ -100,8 +104,9 @@ def judged(runs: List[Run], folder: str) -> bool:
 def main() -> int:
     begun = time.monotonic()
     given = arguments()
-    if given.jobs < 1:
-        return _usage("--jobs takes a number from 1")
+    for name in "jobs", "ranks":
+        if getattr(given, name) < 1:
+            return _usage(f"--{name} takes a number from 1")
     folder = os.path.join(given.out, "quick") if given.quick else given.out
     every = experiments.quick() if given.quick else [run for make in experiments.GROUPS.values() for run in make()]
     if given.tables:
@@ -113,6 +118,10 @@ def main() -> int:
         tables.write_all(kept, HERE)
         return 0
     runs = chosen(given)
+    alone = next((run for run in runs if run.ranks > 1 and not run.divides), None)
+    if alone:
+        return _usage(f"--ranks cannot divide the sequences of {alone.name}; it can those of 'long' and 'text'")
+    every = list({run.name: run for run in (*every, *runs)}.values())
     if not runs:
         return _usage("no run matches; --list has their names")
     if given.list:

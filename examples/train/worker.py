@@ -17,6 +17,7 @@ import models
 import tasks
 from experiments import Run
 from files import write
+from ranks import Ranks, divide
 from results import record_of
 from variants import square
 
@@ -84,8 +85,8 @@ class Training:
     """The state of a run, which a checkpoint stores."""
     KEPT = ("step", "seconds", "curve", "times", "losses", "begun")
 
-    def __init__(self, run: Run, folder: str, text: str) -> None:
-        self.run, self.folder = run, folder
+    def __init__(self, run: Run, folder: str, text: str, ranks: Ranks) -> None:
+        self.run, self.folder, self.ranks = run, folder, ranks
         self.spec = spec_of(run, folder)
         self.tasks = [task_of(run, text, *each) for each in (*run.easier, (run.length, run.copied))]
         self.model = model_of(run, self.tasks[-1], self.spec)
@@ -120,6 +121,8 @@ class Training:
         return len(self.begun) == len(self.tasks)
 
     def save(self) -> None:
+        if self.ranks.rank:
+            return  # process 0 saves
         made = io.BytesIO()
         torch.save({"model": self.model.state_dict(), "optimiser": self.optimiser.state_dict(),
                     "draw": self.draw.get_state(), **{name: getattr(self, name) for name in self.KEPT}}, made)
@@ -140,9 +143,14 @@ class Training:
         begun, worked = time.perf_counter(), time.process_time()
         for group in self.optimiser.param_groups:
             group["lr"] = rate_at(self.run, self.step)
-        loss = tasks.loss_of(self.model, self.task.batch(self.run.batch, self.draw))
+        batch = self.task.batch(self.run.batch, self.draw)
+        given, wanted = map(self.ranks.own, batch)
+        with self.ranks.context:
+            loss = tasks.loss_of(self.model, (given, wanted)) * (wanted.numel() / batch[1].numel())
         self.optimiser.zero_grad()
         loss.backward()
+        loss = loss.detach()
+        self.ranks.add([loss, *(p.grad for p in self.model.parameters() if p.grad is not None)])
         if self.run.warmup:
             nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimiser.step()
@@ -156,7 +164,7 @@ class Training:
         """Adds a point to the curve. For text, it is the loss on held-out text. Otherwise, it is the mean loss of
         the last batches: each batch is new, so none was trained on before."""
         if isinstance(self.task, tasks.Text):
-            found = tasks.evaluate(self.model, self.task, self.run.batch, self.task.held_out // 4)
+            found = tasks.evaluate(self.model, self.task, self.run.batch, self.task.held_out // 4, self.ranks)
         else:
             found = {"loss": statistics.fmean(self.losses)}
         self.curve.append({"step": self.step, "seconds": round(self.seconds, 3), **found})
@@ -170,7 +178,9 @@ class Training:
 
     def finish(self) -> None:
         if self.curve:
-            self.final = tasks.evaluate(self.model, self.tasks[-1], self.run.batch, self.tasks[-1].held_out)
+            self.final = tasks.evaluate(self.model, self.tasks[-1], self.run.batch, self.tasks[-1].held_out, self.ranks)
+        if self.ranks.rank:
+            return
         self._record(True)
         if os.path.exists(self.path):
             os.remove(self.path)
@@ -179,7 +189,11 @@ class Training:
 def train(run: Run, folder: str, text: str, is_stopped: Callable[[], bool], tell: Tell) -> bool:
     """Returns True if the run is complete. If it was stopped, it left a checkpoint."""
     torch.set_num_threads(1)
-    at = Training(run, folder, text)
+    return divide(run.ranks, lambda ranks: _train(Training(run, folder, text, ranks), is_stopped, tell))
+
+
+def _train(at: Training, is_stopped: Callable[[], bool], tell: Tell) -> bool:
+    run = at.run
     saved = told = time.monotonic()
     loss = at.curve[-1]["loss"] if at.curve else math.nan
     while at.step < run.steps:
@@ -190,10 +204,10 @@ def train(run: Run, folder: str, text: str, is_stopped: Callable[[], bool], tell
                 break
         at.advance()
         now = time.monotonic()
-        if now - told > 0.5:
+        if now - told > 0.5 and not at.ranks.rank:
             tell(at.step, loss)
             told = now
-        if is_stopped() and at.step < run.steps:
+        if at.ranks.any(is_stopped()) and at.step < run.steps:
             at.save()
             return False
         if now - saved > SAVES_EVERY:

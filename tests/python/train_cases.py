@@ -29,7 +29,7 @@ def one(**changes):
     return dataclasses.replace(run, steps=60, every=10, until=0.0, **changes)
 
 
-def curve(folder, run, stops=()):
+def curve(folder, run, stops=(), text=''):
     """Returns the losses of a run that is stopped after each step in `stops` and then continued."""
     import results
     import worker
@@ -39,7 +39,7 @@ def curve(folder, run, stops=()):
         def is_stopped():
             seen.append(0)
             return step is not None and len(seen) >= step
-        done = worker.train(run, folder, '', is_stopped, lambda *at: None)
+        done = worker.train(run, folder, text, is_stopped, lambda *at: None)
         check(done == (step is None), 'whether it is done: %s' % done)
         kept = os.path.exists(os.path.join(folder, 'runs', run.name + '.pt'))
         check(kept != done, 'a checkpoint, and only while there is need of one')
@@ -129,6 +129,27 @@ def tasks_ask_what_was_given(folder):
 
 
 @case
+def processes_that_share_a_sequence_have_the_curve_of_one(folder):
+    import dataclasses
+
+    import experiments
+    import tasks
+    text, usual = os.path.join(folder, 'text'), tasks.HELD_OUT
+    with open(text, 'wb') as file: file.write(b''.join(b'%d squared is %d.\n' % (n, n * n) for n in range(1000)))
+    tasks.HELD_OUT = 4096
+    try:
+        for variant in ('gated deltanet', 'window 256'):
+            run = next(run for run in experiments.long() if run.variant == variant)
+            run = dataclasses.replace(run, length=301, layers=1, steps=12, every=3, warmup=2)
+            straight = curve(os.path.join(folder, 'one'), run, text=text)
+            shared = curve(os.path.join(folder, 'three'), experiments.divided(run, 3), (5,) if variant < 'h' else (), text)
+            check(len(straight) == 4 and straight[-1] < straight[0] - 0.1, '%s: %s' % (variant, straight))
+            check(max(abs(a - b) for a, b in zip(straight, shared)) < 1e-4, '%s: %s, not %s' % (variant, shared, straight))
+    finally:
+        tasks.HELD_OUT = usual
+
+
+@case
 def what_is_fixed_was_learned(folder):
     import worker
     learned = one()
@@ -183,6 +204,9 @@ def compositions_compute_what_kernels_do(folder):
 def wrong_use(folder):
     for words, message in ((('thess',), "train: error: unknown group 'thess'; expected one of thesis, "),
                            (('--only', 'nothing'), 'train: error: no run matches'),
+                           (('delta', '--ranks', '2'), 'train: error: --ranks cannot divide the sequences of '
+                            'delta/gated_deltanet_+_conv,_2_processes/512/1; '),
+                           (('--ranks', '0'), 'train: error: --ranks takes a number from 1'),
                            (('--jobs', '0'), 'train: error: --jobs takes a number from 1')):
         status, out, err = say(folder, *words)
         check(status == 2 and not out and err.startswith(message), '%s: %d %s%s' % (words, status, out, err))
