@@ -2,6 +2,7 @@
 import ctypes
 import os
 import threading
+import time
 
 import numpy as np
 
@@ -24,11 +25,17 @@ class Transport(ctypes.Structure):
 
 class Post:
     """The messages between all ranks. `sent` counts the bytes that a rank has sent with a tag. After `failing` messages
-    of rank `fails`, that rank delivers none."""
+    of rank `fails`, that rank delivers none. `link` is the bytes a second and the seconds of an empty message: between
+    two ranks, messages follow one another in each direction, and arrive after that time."""
 
-    def __init__(self, ranks, fails=None, failing=0):
-        self.ranks, self.fails, self.failing = ranks, fails, failing
-        self.there, self.boxes, self.sent = threading.Condition(), {}, {}
+    def __init__(self, ranks, fails=None, failing=0, link=None):
+        self.ranks, self.fails, self.failing, self.link = ranks, fails, failing, link
+        self.there, self.boxes, self.sent, self.ends = threading.Condition(), {}, {}, {}
+
+    def arrival(self, size, *between):
+        if not self.link: return 0
+        self.ends[between] = max(self.ends.get(between, 0), time.monotonic()) + size / self.link[0]
+        return self.ends[between] + self.link[1]
 
     def transport(self, rank):
         waiting, made = {}, []
@@ -41,7 +48,8 @@ class Post:
                         self.there.notify_all()
                         return ATTN_ERANKS
                 self.sent[rank, tag] = self.sent.get((rank, tag), 0) + size
-                self.boxes.setdefault((rank, to, tag), []).append(ctypes.string_at(data, size))
+                self.boxes.setdefault((rank, to, tag), []).append(
+                    (self.arrival(size, rank, to), ctypes.string_at(data, size)))
                 self.there.notify_all()
             request[0] = 0
             return 0
@@ -59,7 +67,8 @@ class Post:
                 lost = lambda: box[0] == self.fails and self.failing < 0
                 if not self.there.wait_for(lambda: self.boxes.get(box) or lost(), LIMIT): return ATTN_ERANKS
                 if not self.boxes.get(box): return ATTN_ERANKS
-                message = self.boxes[box].pop(0)
+                arrives, message = self.boxes[box].pop(0)
+            if self.link: time.sleep(max(0, arrives - time.monotonic()))
             if len(message) != size: return ATTN_ERANKS
             ctypes.memmove(data, message, size)
             return 0
