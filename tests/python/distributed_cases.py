@@ -117,6 +117,23 @@ def processes_compute_what_one_computes(folder):
         in_processes(count, place, work)
 
 
+@case
+def states_that_processes_sum_apart_can_be_joined(folder):
+    linear, runs = small('linear_elu', block=8), (24, 16, 32)
+    linear._with_ranks()
+
+    def work(rank):
+        rng = torch.Generator().manual_seed(5)
+        inputs = [torch.randn(2, heads, sum(runs), 8, generator=rng) for heads in (4, 2, 2)]
+        wanted, mine = linear(*inputs), [parts(a, 2, runs, rank) for a in inputs]
+        made = []
+        for foldable in False, True:
+            with attnc.torch.ContextParallel(foldable=foldable): made.append(linear(*mine))
+            close(made[-1], parts(wanted, 2, runs, rank), 1e-5 * float(wanted.abs().max()), 'foldable: %s' % foldable)
+        check(rank < 2 or not torch.equal(*made), 'foldable changes nothing')
+    in_processes(3, folder, work)
+
+
 def raised(function):
     """Returns the type and text of the function's exception."""
     try:

@@ -297,11 +297,14 @@ class ContextParallel:
 
     group: a process group; default: all processes
     timeout: seconds after which a process no longer waits for another one; default: that of torch.distributed
+    foldable: with linear forms, all processes sum their tokens at the same time, and then join their states: faster for
+        many processes. The result equals that of one process up to rounding. Each process must begin at a multiple of the
+        tokens that a state sums at a time (see attnrt_ranks.h); otherwise foldable changes nothing.
 
     All processes of the group make the object together, and then call the same kernels in the same order, forward and
     backward. An exception in one of them is raised in all. Messages are sent by the backend gloo."""
 
-    def __init__(self, group: Any = None, *, timeout: Optional[float] = None) -> None:
+    def __init__(self, group: Any = None, *, timeout: Optional[float] = None, foldable: bool = False) -> None:
         if not dist.is_initialized():
             raise RuntimeError("ContextParallel needs torch.distributed.init_process_group()")
         if group is not None and dist.get_rank(group) < 0:
@@ -313,6 +316,7 @@ class ContextParallel:
         self._messages = _Messages(self._group)
         self._before: List[Any] = []
         self._meetings = 0
+        self._foldable = foldable
         _library()
 
     def __enter__(self) -> ContextParallel:
@@ -366,6 +370,7 @@ class ContextParallel:
             binding = ring or kernel._with_ranks()
             total = self._total(k) if _needs_total(binding) else 0
             call = _Ranked(binding, torch.get_num_threads(), seed)
+            call.problem.foldable = self._foldable and binding.has_sums()
             arrays = call.take(q, k, v, given, total)
             if ring is not None and saved is not None:
                 call.take_statistics(saved)
