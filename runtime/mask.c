@@ -8,41 +8,34 @@ static const uint64_t kind_of_table = UINT64_C(0x6174746e00000000) | ATTN_TILE_R
 
 typedef uint8_t flags_of_tile __attribute__((vector_size(16))); /* every processor has vectors of this size */
 
-/* Returns whether any byte of the vector is 0. */
-static int has_zero(flags_of_tile x)
+static int any_bit(flags_of_tile x)
 {
     uint64_t words[2];
-    const flags_of_tile zeros = (flags_of_tile)(x == 0);
-    memcpy(words, &zeros, sizeof words);
+    memcpy(words, &x, sizeof words);
     return (words[0] | words[1]) != 0;
 }
 
-/* Returns the byte of a tile whose columns are contiguous. First it takes OR and AND of all flags, and it compares
-   flags with 0 only in a tile in which these differ. */
-static inline uint8_t tile_of_contiguous_rows(const uint8_t *flag, int64_t rows, const int64_t columns, int64_t row)
+/* Returns the byte of some rows of a tile whose columns are contiguous. */
+static inline uint8_t tile_of_contiguous_rows(const uint8_t *flag, const int64_t rows, const int64_t columns,
+                                              int64_t row)
 {
     enum { WIDTH = sizeof(flags_of_tile) };
-    flags_of_tile any = {0}, every = any - 1;
+    flags_of_tile some = {0}, some_not = {0};
     const int64_t whole = columns - columns % WIDTH;
     for (int64_t r = 0; r < rows; r++) {
+#pragma GCC unroll 4
         for (int64_t x = 0; x < whole; x += WIDTH) {
             flags_of_tile part;
             memcpy(&part, flag + r * row + x, sizeof part);
-            any |= part;
-            every &= part;
+            some |= part;
+            some_not |= (flags_of_tile)(part == 0);
         }
         for (int64_t x = whole; x < columns; x++) {
-            any[0] |= flag[r * row + x];
-            every[0] &= flag[r * row + x];
+            some[0] |= flag[r * row + x];
+            some_not[0] |= !flag[r * row + x];
         }
     }
-    if (!has_zero(every)) return rows ? ATTN_TILE_SOME : 0;
-    uint64_t words[2];
-    memcpy(words, &any, sizeof any);
-    if ((words[0] | words[1]) == 0) return ATTN_TILE_SOME_NOT;
-    for (int64_t r = 0; r < rows; r++)
-        if (memchr(flag + r * row, 0, (size_t)columns)) return ATTN_TILE_SOME | ATTN_TILE_SOME_NOT;
-    return ATTN_TILE_SOME;
+    return (uint8_t)((any_bit(some) ? ATTN_TILE_SOME : 0) | (any_bit(some_not) ? ATTN_TILE_SOME_NOT : 0));
 }
 
 static uint8_t tile_of_rows(const uint8_t *flag, int64_t rows, int64_t columns, int64_t row, int64_t column)
@@ -53,20 +46,29 @@ static uint8_t tile_of_rows(const uint8_t *flag, int64_t rows, int64_t columns, 
     return tile;
 }
 
+/* Reads a few rows of all tiles, and then the next few. It skips the other rows of a tile that has both kinds of flags.
+   Processors also prefetch a few rows of consecutive bytes better than the many rows of a tile. */
 void attn_tiles_of_strip(const uint8_t *mask, int64_t rows, int64_t columns, int64_t row, int64_t column, uint8_t *tile)
 {
-    enum { AHEAD = 4 * ATTN_TILE_COLUMNS };
+    enum { ROWS = 8, COLUMNS = ATTN_TILE_COLUMNS, EARLY = 4, BOTH = ATTN_TILE_SOME | ATTN_TILE_SOME_NOT };
     if (row == 0) rows = rows > 0; /* all rows are the same */
-    for (int64_t x = 0; x < columns; x += ATTN_TILE_COLUMNS) {
-        const int64_t width = columns - x < ATTN_TILE_COLUMNS ? columns - x : ATTN_TILE_COLUMNS;
-        for (int64_t r = 0; r < rows && columns - x > AHEAD; r++)
-            __builtin_prefetch(mask + r * row + (x + AHEAD) * column);
-        if (column != 1)
-            *tile++ = tile_of_rows(mask + x * column, rows, width, row, column);
-        else if (width == ATTN_TILE_COLUMNS)
-            *tile++ = tile_of_contiguous_rows(mask + x, rows, ATTN_TILE_COLUMNS, row);
-        else
-            *tile++ = tile_of_contiguous_rows(mask + x, rows, width, row);
+    const int64_t tiles = columns / COLUMNS + (columns % COLUMNS > 0);
+    memset(tile, 0, (size_t)tiles);
+    for (int64_t first = 0; first < rows; first += ROWS) {
+        const int64_t some = rows - first < ROWS ? rows - first : ROWS;
+        for (int64_t t = 0; t < tiles; t++) {
+            const int64_t width = columns - t * COLUMNS < COLUMNS ? columns - t * COLUMNS : COLUMNS;
+            const uint8_t *const flag = mask + first * row + t * COLUMNS * column;
+            for (int64_t r = 0; r < some && t + EARLY < tiles && tile[t + EARLY] != BOTH; r++)
+                __builtin_prefetch(flag + r * row + EARLY * COLUMNS * column);
+            if (tile[t] == BOTH) continue;
+            if (column != 1)
+                tile[t] |= tile_of_rows(flag, some, width, row, column);
+            else if (width == COLUMNS && some == ROWS)
+                tile[t] |= tile_of_contiguous_rows(flag, ROWS, COLUMNS, row);
+            else
+                tile[t] |= tile_of_contiguous_rows(flag, some, width, row);
+        }
     }
 }
 
