@@ -312,15 +312,31 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
+    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 16) {
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v4(to + column * to_row, (vec_v4){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -534,23 +550,25 @@ TARGET_v4 INLINE void solve_some_v4(const int rows, const int vectors, int64_t t
 }
 
 /* Like solve_v4, for up to 4 vectors of lanes. */
-TARGET_v4 INLINE void solve_lanes_v4(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+TARGET_v4 INLINE void solve_lanes_v4(const int vectors, int64_t t, int64_t rows, const float *w, int64_t w_row,
+    int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
-    int64_t t = 0;
     for (; t + 4 <= rows; t += 4) solve_some_v4(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
     for (; t < rows; t++) solve_some_v4(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
-TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
+   u[j]). u has the solution for t < first. */
+TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t first, int64_t rows, const float *w, int64_t w_row,
+    int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     int64_t l = 0;
     for (; l + 4 * 16 <= lanes; l += 4 * 16)
-        solve_lanes_v4(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v4(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
     for (; l < lanes; l += 16)
-        solve_lanes_v4(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v4(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
 /* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
@@ -638,7 +656,7 @@ TARGET_v4 APART void dot7_v4(int64_t rows, int64_t steps, const float *a, const 
 }
 TARGET_v4 APART void dot8_v4(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_v4(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/64, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_v4(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/64, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 
@@ -686,9 +704,7 @@ TARGET_v4 static void deltanet_softmax_rows_v4(const struct call *call, int64_t 
         float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
         /* query_sum = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(query_sum + i, splat_v4(0.0f));
@@ -734,9 +750,7 @@ TARGET_v4 static void deltanet_softmax_rows_v4(const struct call *call, int64_t 
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum + j, splat_v4(0.0f));
@@ -988,9 +1002,7 @@ TARGET_v4 APART void deltanet_softmax_few_keys_v4(const struct call *call, int64
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum + j, splat_v4(0.0f));
@@ -1260,9 +1272,7 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
     for (int64_t t_key0 = 0, t_key_end = n_k; t_key0 < t_key_end; t_key0 += 64) {
         const int64_t t_key1 = min(t_key0 + 64, t_key_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64, 64);
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + t_key] = 0;
+        transpose_padded_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64, 64);
         /* earlier = 0.0f; earlier_compensation = 0.0f */
         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
@@ -1307,9 +1317,7 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
         for (int64_t j0 = 0, j_end = min(t_key0, t_key1); j0 < j_end; j0 += 144) {
             const int64_t j1 = min(j0 + 144, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 144, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 144 + j] = 0;
+            transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 144, 64);
             /* key_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_sum + j, splat_v4(0.0f));
@@ -1585,15 +1593,31 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
+    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 8) {
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v3(to + column * to_row, (vec_v3){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -1807,23 +1831,25 @@ TARGET_v3 INLINE void solve_some_v3(const int rows, const int vectors, int64_t t
 }
 
 /* Like solve_v3, for up to 4 vectors of lanes. */
-TARGET_v3 INLINE void solve_lanes_v3(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+TARGET_v3 INLINE void solve_lanes_v3(const int vectors, int64_t t, int64_t rows, const float *w, int64_t w_row,
+    int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
-    int64_t t = 0;
     for (; t + 4 <= rows; t += 4) solve_some_v3(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
     for (; t < rows; t++) solve_some_v3(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
-TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
+   u[j]). u has the solution for t < first. */
+TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t first, int64_t rows, const float *w, int64_t w_row,
+    int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     int64_t l = 0;
     for (; l + 4 * 8 <= lanes; l += 4 * 8)
-        solve_lanes_v3(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v3(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
     for (; l < lanes; l += 8)
-        solve_lanes_v3(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v3(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
 /* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
@@ -1911,7 +1937,7 @@ TARGET_v3 APART void dot7_v3(int64_t rows, int64_t steps, const float *a, const 
 }
 TARGET_v3 APART void dot8_v3(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_v3(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/64, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_v3(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/64, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 
@@ -1959,9 +1985,7 @@ TARGET_v3 static void deltanet_softmax_rows_v3(const struct call *call, int64_t 
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
         /* query_sum = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(query_sum + i, splat_v3(0.0f));
@@ -2007,9 +2031,7 @@ TARGET_v3 static void deltanet_softmax_rows_v3(const struct call *call, int64_t 
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum + j, splat_v3(0.0f));
@@ -2261,9 +2283,7 @@ TARGET_v3 APART void deltanet_softmax_few_keys_v3(const struct call *call, int64
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum + j, splat_v3(0.0f));
@@ -2533,9 +2553,7 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
     for (int64_t t_key0 = 0, t_key_end = n_k; t_key0 < t_key_end; t_key0 += 64) {
         const int64_t t_key1 = min(t_key0 + 64, t_key_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64, 64);
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + t_key] = 0;
+        transpose_padded_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64, 64);
         /* earlier = 0.0f; earlier_compensation = 0.0f */
         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
@@ -2580,9 +2598,7 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
         for (int64_t j0 = 0, j_end = min(t_key0, t_key1); j0 < j_end; j0 += 144) {
             const int64_t j1 = min(j0 + 144, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 144, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 144 + j] = 0;
+            transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 144, 64);
             /* key_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_sum + j, splat_v3(0.0f));
@@ -2854,15 +2870,32 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
+   */
+APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
+    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 4) {
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_any(to + column * to_row, (vec_any){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -3074,23 +3107,23 @@ INLINE void solve_some_any(const int rows, const int vectors, int64_t t, const f
 }
 
 /* Like solve_any, for up to 4 vectors of lanes. */
-INLINE void solve_lanes_any(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+INLINE void solve_lanes_any(const int vectors, int64_t t, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
-    int64_t t = 0;
     for (; t + 4 <= rows; t += 4) solve_some_any(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
     for (; t < rows; t++) solve_some_any(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
-INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
+   u[j]). u has the solution for t < first. */
+INLINE void solve_any(const int64_t lanes, int64_t first, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     int64_t l = 0;
     for (; l + 4 * 4 <= lanes; l += 4 * 4)
-        solve_lanes_any(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_any(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
     for (; l < lanes; l += 4)
-        solve_lanes_any(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_any(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
 /* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
@@ -3178,7 +3211,7 @@ APART void dot7_any(int64_t rows, int64_t steps, const float *a, const float *b,
 }
 APART void dot8_any(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_any(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/64, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_any(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/64, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 
@@ -3226,9 +3259,7 @@ static void deltanet_softmax_rows_any(const struct call *call, int64_t task, uns
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
         /* query_sum = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(query_sum + i, splat_any(0.0f));
@@ -3274,9 +3305,7 @@ static void deltanet_softmax_rows_any(const struct call *call, int64_t task, uns
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum + j, splat_any(0.0f));
@@ -3528,9 +3557,7 @@ APART void deltanet_softmax_few_keys_any(const struct call *call, int64_t task, 
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum + j, splat_any(0.0f));
@@ -3800,9 +3827,7 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
     for (int64_t t_key0 = 0, t_key_end = n_k; t_key0 < t_key_end; t_key0 += 64) {
         const int64_t t_key1 = min(t_key0 + 64, t_key_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64, 64);
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + t_key] = 0;
+        transpose_padded_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64, 64);
         /* earlier = 0.0f; earlier_compensation = 0.0f */
         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
@@ -3847,9 +3872,7 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
         for (int64_t j0 = 0, j_end = min(t_key0, t_key1); j0 < j_end; j0 += 144) {
             const int64_t j1 = min(j0 + 144, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 144, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 144 + j] = 0;
+            transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 144, 64);
             /* key_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_sum + j, splat_any(0.0f));

@@ -292,15 +292,31 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
+    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 16) {
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v4(to + column * to_row, (vec_v4){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -620,9 +636,7 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
     float *const log_decay_q_low_tile = (float *)(void *)(work + 124160); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -796,9 +810,7 @@ TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task,
     float *const log_decay_q_tile = (float *)(void *)(work + 91136); /* [i: 64] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 91392); /* [i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -919,13 +931,9 @@ TARGET_v4 static void forgetting_row_sums_v4(const struct call *call, int64_t ta
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(result + i, splat_v4(0.0f));
@@ -1001,13 +1009,9 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
     float *const row_0_tile = (float *)(void *)(work + 288000); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -1216,14 +1220,10 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
     float *const log_decay_k_low_tile = (float *)(void *)(work + 246016); /* [j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
@@ -1421,13 +1421,9 @@ TARGET_v4 static void forgetting_dlog_decay_k_v4(const struct call *call, int64_
     float *const log_decay_k_tile = (float *)(void *)(work + 180736); /* [j: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 180992); /* [j: 64] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
     /* v_tile = v, with zeros beyond the last row */
-    transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-        for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+    transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
         log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -1673,15 +1669,31 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
+    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 8) {
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v3(to + column * to_row, (vec_v3){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -2001,9 +2013,7 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
     float *const log_decay_q_low_tile = (float *)(void *)(work + 124160); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -2176,9 +2186,7 @@ TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task,
     float *const log_decay_q_tile = (float *)(void *)(work + 91136); /* [i: 64] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 91392); /* [i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -2299,13 +2307,9 @@ TARGET_v3 static void forgetting_row_sums_v3(const struct call *call, int64_t ta
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(result + i, splat_v3(0.0f));
@@ -2381,13 +2385,9 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
     float *const row_0_tile = (float *)(void *)(work + 288000); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -2595,14 +2595,10 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
     float *const log_decay_k_low_tile = (float *)(void *)(work + 246016); /* [j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
@@ -2800,13 +2796,9 @@ TARGET_v3 static void forgetting_dlog_decay_k_v3(const struct call *call, int64_
     float *const log_decay_k_tile = (float *)(void *)(work + 180736); /* [j: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 180992); /* [j: 64] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
     /* v_tile = v, with zeros beyond the last row */
-    transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-        for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+    transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
         log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -3043,15 +3035,32 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
+   */
+APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
+    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 4) {
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_any(to + column * to_row, (vec_any){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -3370,9 +3379,7 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
     float *const log_decay_q_low_tile = (float *)(void *)(work + 124160); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -3546,9 +3553,7 @@ static void forgetting_saved_any(const struct call *call, int64_t task, unsigned
     float *const log_decay_q_tile = (float *)(void *)(work + 91136); /* [i: 64] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 91392); /* [i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -3669,13 +3674,9 @@ static void forgetting_row_sums_any(const struct call *call, int64_t task, unsig
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(result + i, splat_any(0.0f));
@@ -3751,13 +3752,9 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
     float *const row_0_tile = (float *)(void *)(work + 288000); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -3966,14 +3963,10 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
     float *const log_decay_k_low_tile = (float *)(void *)(work + 246016); /* [j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
@@ -4171,13 +4164,9 @@ static void forgetting_dlog_decay_k_any(const struct call *call, int64_t task, u
     float *const log_decay_k_tile = (float *)(void *)(work + 180736); /* [j: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 180992); /* [j: 64] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
     /* v_tile = v, with zeros beyond the last row */
-    transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-        for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+    transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
         log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;

@@ -263,15 +263,31 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
+    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 16) {
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v4(to + column * to_row, (vec_v4){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -471,23 +487,25 @@ TARGET_v4 INLINE void solve_some_v4(const int rows, const int vectors, int64_t t
 }
 
 /* Like solve_v4, for up to 4 vectors of lanes. */
-TARGET_v4 INLINE void solve_lanes_v4(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+TARGET_v4 INLINE void solve_lanes_v4(const int vectors, int64_t t, int64_t rows, const float *w, int64_t w_row,
+    int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
-    int64_t t = 0;
     for (; t + 4 <= rows; t += 4) solve_some_v4(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
     for (; t < rows; t++) solve_some_v4(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
-TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
+   u[j]). u has the solution for t < first. */
+TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t first, int64_t rows, const float *w, int64_t w_row,
+    int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     int64_t l = 0;
     for (; l + 4 * 16 <= lanes; l += 4 * 16)
-        solve_lanes_v4(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v4(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
     for (; l < lanes; l += 16)
-        solve_lanes_v4(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v4(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
 /* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
@@ -642,7 +660,7 @@ TARGET_v4 APART void dot1_v4(int64_t rows, const float *a, const float *b, float
 }
 TARGET_v4 APART void dot2_v4(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_v4(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_v4(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
@@ -700,7 +718,7 @@ TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t steps, const float *a, cons
 TARGET_v4 APART void dot13_v4(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate,
     int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
-    solve_v4(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+    solve_v4(/*lanes=*/64, /*first=*/0, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 TARGET_v4 APART void dot14_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -797,9 +815,7 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -907,9 +923,7 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                        transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                         for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                             log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
@@ -1087,9 +1101,7 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
         for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+            transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
             if (beta_array_row == 1) {
                 /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -1343,9 +1355,7 @@ TARGET_v4 static void
                 j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -1357,10 +1367,8 @@ TARGET_v4 static void
                 }
                 if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
                     /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-                    transpose_v4(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
+                    transpose_padded_v4(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
                         linear_part_0_tile, 32, 64);
-                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                        for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
                 }
                 /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -1541,9 +1549,7 @@ TARGET_v4 static void
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                        transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                         for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                             log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
@@ -1682,9 +1688,7 @@ TARGET_v4 static void
                         }
                         if (linear_part_5) {
                             /* score_2_turned = score_2, with zeros beyond the last row */
-                            transpose_v4(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32, 64);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                                for (int64_t j = 0; j < j1 - j0; j++) score_2_turned[j * 32 + i] = 0;
+                            transpose_padded_v4(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32, 64);
                             /* score_3 = score_2_turned * neg(score_3) */
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1701,9 +1705,7 @@ TARGET_v4 static void
                                 }
                             }
                             /* weight_5_turned = score_3, with zeros beyond the last row */
-                            transpose_v4(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32, 64);
-                            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                                for (int64_t i = 0; i < i1 - i0; i++) weight_5_turned[i * 32 + j] = 0;
+                            transpose_padded_v4(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32, 64);
                             /* row_sum += weight_5_turned */
                             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
                                 vec_v4 row_sum_in[2];
@@ -1770,9 +1772,7 @@ TARGET_v4 static void
                             store_v4(query_4 + t_key, splat_v4(0.0f));
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
-                        transpose_v4(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                            for (int64_t e = 0; e < 64; e++) corrected_turned[e * 32 + t_key] = 0;
+                        transpose_padded_v4(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
                         /* query_4 += corrected_turned * linear_part_0_tile */
                         for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
                             vec_v4 query_4_in[2];
@@ -1834,9 +1834,7 @@ TARGET_v4 static void
                     }
                     if (linear_part_2) {
                         /* weight_6_turned = weight_6, with zeros beyond the last row */
-                        transpose_v4(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, 64);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                            for (int64_t j = 0; j < j1 - j0; j++) weight_6_turned[j * 32 + t_key] = 0;
+                        transpose_padded_v4(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, 64);
                         /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
                         if (__builtin_expect(!finite_v4(query_features, 32, 64, j1 - j0),
                             0)) { /* infinity and NaN affect only queries that see them */
@@ -1919,9 +1917,7 @@ TARGET_v4 static void
                     }
                     if (linear_part_4) {
                         /* score_4_turned = score_4, with zeros beyond the last row */
-                        transpose_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, 64);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                            for (int64_t j = 0; j < j1 - j0; j++) score_4_turned[j * 32 + t_key] = 0;
+                        transpose_padded_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, 64);
                         /* score_4_turned = score_4_turned * score */
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
@@ -1956,9 +1952,7 @@ TARGET_v4 static void
                     }
                     if (linear_part_5) {
                         /* score_4_turned_2 = score_4, with zeros beyond the last row */
-                        transpose_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32, 64);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                            for (int64_t j = 0; j < j1 - j0; j++) score_4_turned_2[j * 32 + t_key] = 0;
+                        transpose_padded_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32, 64);
                         /* score = score_4_turned_2 * neg(score) */
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
@@ -1979,10 +1973,7 @@ TARGET_v4 static void
                             }
                         }
                         /* weight_8_turned = score, with zeros beyond the last row */
-                        transpose_v4(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32, 64);
-                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0;
-                                t_key++) weight_8_turned[t_key * 32 + j] = 0;
+                        transpose_padded_v4(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32, 64);
                         /* row_sum_3 += weight_8_turned */
                         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
                             vec_v4 row_sum_3_in[2];
@@ -2133,9 +2124,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
                     log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -2153,10 +2142,8 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                 }
                 if (dk) {
                     /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
-                    transpose_v4(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
+                    transpose_padded_v4(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
                         linear_part_3_tile, 32, 64);
-                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                        for (int64_t d = 0; d < 64; d++) linear_part_3_tile[d * 32 + j] = 0;
                 }
                 if (dlog_decay_k) {
                     /* linear_part_5_tile = linear_part_5, with zeros beyond the last row */
@@ -2167,17 +2154,13 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                     const int64_t t_key1 = min(t_key0 + 32, t_key_end);
                     if (dk || dlog_decay_k) {
                         /* linear_part_1_tile = linear_part_1, with zeros beyond the last row */
-                        transpose_v4(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row, t_key1 - t_key0, 64,
-                            linear_part_1_tile, 32, 64);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                            for (int64_t e = 0; e < 64; e++) linear_part_1_tile[e * 32 + t_key] = 0;
+                        transpose_padded_v4(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row,
+                            t_key1 - t_key0, 64, linear_part_1_tile, 32, 64);
                     }
                     if (dk) {
                         /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-                        transpose_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-                            linear_part_2_tile, 32, 64);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                            for (int64_t d = 0; d < 64; d++) linear_part_2_tile[d * 32 + t_key] = 0;
+                        transpose_padded_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row,
+                            t_key1 - t_key0, 64, linear_part_2_tile, 32, 64);
                     }
                     if (dlog_decay_k) {
                         /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
@@ -2348,14 +2331,10 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                         const int64_t i1 = min(i0 + 32, i_end);
                         if (dq || dlog_decay_q) {
                             /* q_tile = q, with zeros beyond the last row */
-                            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                             /* dout_tile = dout, with zeros beyond the last row */
-                            transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32,
-                                64);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                                for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
+                            transpose_padded_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile,
+                                32, 64);
                             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                             for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                                 log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
@@ -2387,9 +2366,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                         }
                         if (dq || dlog_decay_q) {
                             /* key_features_turned = key_features, with zeros beyond the last row */
-                            transpose_v4(key_features, 64, j1 - j0, 64, key_features_turned, 32, 64);
-                            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                                for (int64_t e = 0; e < 64; e++) key_features_turned[e * 32 + j] = 0;
+                            transpose_padded_v4(key_features, 64, j1 - j0, 64, key_features_turned, 32, 64);
                             /* score[i][j] = sum over e of dout * key_features_turned */
                             dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
                                 key_features_turned, score);
@@ -2415,9 +2392,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                                 }
                             }
                             /* weight_turned = weight, with zeros beyond the last row */
-                            transpose_v4(weight, 32, i1 - i0, j1 - j0, weight_turned, 32, 64);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                                for (int64_t j = 0; j < j1 - j0; j++) weight_turned[j * 32 + i] = 0;
+                            transpose_padded_v4(weight, 32, i1 - i0, j1 - j0, weight_turned, 32, 64);
                             /* sum[d][i] = sum over j of query_features * weight_turned */
                             if (__builtin_expect(!finite_v4(query_features, 32, 64, j1 - j0),
                                 0)) { /* infinity and NaN affect only queries that see them */
@@ -2503,9 +2478,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                             /* score_2[j][i] = sum over d of query_features * q_tile */
                             dot0_v4(round_up(i1 - i0, 16), j1 - j0, query_features, q_tile, score_2);
                             /* score_turned = score, with zeros beyond the last row */
-                            transpose_v4(score, 32, i1 - i0, j1 - j0, score_turned, 32, 64);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                                for (int64_t j = 0; j < j1 - j0; j++) score_turned[j * 32 + i] = 0;
+                            transpose_padded_v4(score, 32, i1 - i0, j1 - j0, score_turned, 32, 64);
                             /* score_2 = score_turned * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
                                (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)) */
                             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -2752,15 +2725,31 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
+    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 8) {
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v3(to + column * to_row, (vec_v3){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -2960,23 +2949,25 @@ TARGET_v3 INLINE void solve_some_v3(const int rows, const int vectors, int64_t t
 }
 
 /* Like solve_v3, for up to 4 vectors of lanes. */
-TARGET_v3 INLINE void solve_lanes_v3(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+TARGET_v3 INLINE void solve_lanes_v3(const int vectors, int64_t t, int64_t rows, const float *w, int64_t w_row,
+    int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
-    int64_t t = 0;
     for (; t + 4 <= rows; t += 4) solve_some_v3(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
     for (; t < rows; t++) solve_some_v3(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
-TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
+   u[j]). u has the solution for t < first. */
+TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t first, int64_t rows, const float *w, int64_t w_row,
+    int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     int64_t l = 0;
     for (; l + 4 * 8 <= lanes; l += 4 * 8)
-        solve_lanes_v3(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v3(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
     for (; l < lanes; l += 8)
-        solve_lanes_v3(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v3(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
 /* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
@@ -3131,7 +3122,7 @@ TARGET_v3 APART void dot1_v3(int64_t rows, const float *a, const float *b, float
 }
 TARGET_v3 APART void dot2_v3(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_v3(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_v3(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
@@ -3189,7 +3180,7 @@ TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t steps, const float *a, cons
 TARGET_v3 APART void dot13_v3(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate,
     int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
-    solve_v3(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+    solve_v3(/*lanes=*/64, /*first=*/0, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -3286,9 +3277,7 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -3396,9 +3385,7 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                        transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                         for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                             log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
@@ -3576,9 +3563,7 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
         for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+            transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
             if (beta_array_row == 1) {
                 /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -3832,9 +3817,7 @@ TARGET_v3 static void
                 j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -3846,10 +3829,8 @@ TARGET_v3 static void
                 }
                 if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
                     /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-                    transpose_v3(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
+                    transpose_padded_v3(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
                         linear_part_0_tile, 32, 64);
-                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                        for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
                 }
                 /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -4030,9 +4011,7 @@ TARGET_v3 static void
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                        transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                         for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                             log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
@@ -4170,9 +4149,7 @@ TARGET_v3 static void
                         }
                         if (linear_part_5) {
                             /* score_2_turned = score_2, with zeros beyond the last row */
-                            transpose_v3(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32, 64);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                                for (int64_t j = 0; j < j1 - j0; j++) score_2_turned[j * 32 + i] = 0;
+                            transpose_padded_v3(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32, 64);
                             /* score_3 = score_2_turned * neg(score_3) */
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4189,9 +4166,7 @@ TARGET_v3 static void
                                 }
                             }
                             /* weight_5_turned = score_3, with zeros beyond the last row */
-                            transpose_v3(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32, 64);
-                            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                                for (int64_t i = 0; i < i1 - i0; i++) weight_5_turned[i * 32 + j] = 0;
+                            transpose_padded_v3(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32, 64);
                             /* row_sum += weight_5_turned */
                             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                                 vec_v3 row_sum_in[2];
@@ -4258,9 +4233,7 @@ TARGET_v3 static void
                             store_v3(query_4 + t_key, splat_v3(0.0f));
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
-                        transpose_v3(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                            for (int64_t e = 0; e < 64; e++) corrected_turned[e * 32 + t_key] = 0;
+                        transpose_padded_v3(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
                         /* query_4 += corrected_turned * linear_part_0_tile */
                         for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
                             vec_v3 query_4_in[2];
@@ -4321,9 +4294,7 @@ TARGET_v3 static void
                     }
                     if (linear_part_2) {
                         /* weight_6_turned = weight_6, with zeros beyond the last row */
-                        transpose_v3(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, 64);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                            for (int64_t j = 0; j < j1 - j0; j++) weight_6_turned[j * 32 + t_key] = 0;
+                        transpose_padded_v3(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, 64);
                         /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
                         if (__builtin_expect(!finite_v3(query_features, 32, 64, j1 - j0),
                             0)) { /* infinity and NaN affect only queries that see them */
@@ -4406,9 +4377,7 @@ TARGET_v3 static void
                     }
                     if (linear_part_4) {
                         /* score_4_turned = score_4, with zeros beyond the last row */
-                        transpose_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, 64);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                            for (int64_t j = 0; j < j1 - j0; j++) score_4_turned[j * 32 + t_key] = 0;
+                        transpose_padded_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, 64);
                         /* score_4_turned = score_4_turned * score */
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
@@ -4443,9 +4412,7 @@ TARGET_v3 static void
                     }
                     if (linear_part_5) {
                         /* score_4_turned_2 = score_4, with zeros beyond the last row */
-                        transpose_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32, 64);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                            for (int64_t j = 0; j < j1 - j0; j++) score_4_turned_2[j * 32 + t_key] = 0;
+                        transpose_padded_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32, 64);
                         /* score = score_4_turned_2 * neg(score) */
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
@@ -4466,10 +4433,7 @@ TARGET_v3 static void
                             }
                         }
                         /* weight_8_turned = score, with zeros beyond the last row */
-                        transpose_v3(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32, 64);
-                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0;
-                                t_key++) weight_8_turned[t_key * 32 + j] = 0;
+                        transpose_padded_v3(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32, 64);
                         /* row_sum_3 += weight_8_turned */
                         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                             vec_v3 row_sum_3_in[2];
@@ -4620,9 +4584,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
                     log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -4640,10 +4602,8 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                 }
                 if (dk) {
                     /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
-                    transpose_v3(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
+                    transpose_padded_v3(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
                         linear_part_3_tile, 32, 64);
-                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                        for (int64_t d = 0; d < 64; d++) linear_part_3_tile[d * 32 + j] = 0;
                 }
                 if (dlog_decay_k) {
                     /* linear_part_5_tile = linear_part_5, with zeros beyond the last row */
@@ -4654,17 +4614,13 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                     const int64_t t_key1 = min(t_key0 + 32, t_key_end);
                     if (dk || dlog_decay_k) {
                         /* linear_part_1_tile = linear_part_1, with zeros beyond the last row */
-                        transpose_v3(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row, t_key1 - t_key0, 64,
-                            linear_part_1_tile, 32, 64);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                            for (int64_t e = 0; e < 64; e++) linear_part_1_tile[e * 32 + t_key] = 0;
+                        transpose_padded_v3(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row,
+                            t_key1 - t_key0, 64, linear_part_1_tile, 32, 64);
                     }
                     if (dk) {
                         /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-                        transpose_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-                            linear_part_2_tile, 32, 64);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                            for (int64_t d = 0; d < 64; d++) linear_part_2_tile[d * 32 + t_key] = 0;
+                        transpose_padded_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row,
+                            t_key1 - t_key0, 64, linear_part_2_tile, 32, 64);
                     }
                     if (dlog_decay_k) {
                         /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
@@ -4835,14 +4791,10 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                         const int64_t i1 = min(i0 + 32, i_end);
                         if (dq || dlog_decay_q) {
                             /* q_tile = q, with zeros beyond the last row */
-                            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                             /* dout_tile = dout, with zeros beyond the last row */
-                            transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32,
-                                64);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                                for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
+                            transpose_padded_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile,
+                                32, 64);
                             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                             for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                                 log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
@@ -4874,9 +4826,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                         }
                         if (dq || dlog_decay_q) {
                             /* key_features_turned = key_features, with zeros beyond the last row */
-                            transpose_v3(key_features, 64, j1 - j0, 64, key_features_turned, 32, 64);
-                            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                                for (int64_t e = 0; e < 64; e++) key_features_turned[e * 32 + j] = 0;
+                            transpose_padded_v3(key_features, 64, j1 - j0, 64, key_features_turned, 32, 64);
                             /* score[i][j] = sum over e of dout * key_features_turned */
                             dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
                                 key_features_turned, score);
@@ -4902,9 +4852,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                                 }
                             }
                             /* weight_turned = weight, with zeros beyond the last row */
-                            transpose_v3(weight, 32, i1 - i0, j1 - j0, weight_turned, 32, 64);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                                for (int64_t j = 0; j < j1 - j0; j++) weight_turned[j * 32 + i] = 0;
+                            transpose_padded_v3(weight, 32, i1 - i0, j1 - j0, weight_turned, 32, 64);
                             /* sum[d][i] = sum over j of query_features * weight_turned */
                             if (__builtin_expect(!finite_v3(query_features, 32, 64, j1 - j0),
                                 0)) { /* infinity and NaN affect only queries that see them */
@@ -4990,9 +4938,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                             /* score_2[j][i] = sum over d of query_features * q_tile */
                             dot0_v3(round_up(i1 - i0, 8), j1 - j0, query_features, q_tile, score_2);
                             /* score_turned = score, with zeros beyond the last row */
-                            transpose_v3(score, 32, i1 - i0, j1 - j0, score_turned, 32, 64);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                                for (int64_t j = 0; j < j1 - j0; j++) score_turned[j * 32 + i] = 0;
+                            transpose_padded_v3(score, 32, i1 - i0, j1 - j0, score_turned, 32, 64);
                             /* score_2 = score_turned * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
                                (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)) */
                             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -5230,15 +5176,32 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
+   */
+APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
+    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 4) {
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_any(to + column * to_row, (vec_any){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -5436,23 +5399,23 @@ INLINE void solve_some_any(const int rows, const int vectors, int64_t t, const f
 }
 
 /* Like solve_any, for up to 4 vectors of lanes. */
-INLINE void solve_lanes_any(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+INLINE void solve_lanes_any(const int vectors, int64_t t, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
-    int64_t t = 0;
     for (; t + 4 <= rows; t += 4) solve_some_any(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
     for (; t < rows; t++) solve_some_any(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
-INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
+   u[j]). u has the solution for t < first. */
+INLINE void solve_any(const int64_t lanes, int64_t first, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     int64_t l = 0;
     for (; l + 4 * 4 <= lanes; l += 4 * 4)
-        solve_lanes_any(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_any(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
     for (; l < lanes; l += 4)
-        solve_lanes_any(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_any(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
 /* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
@@ -5607,7 +5570,7 @@ APART void dot1_any(int64_t rows, const float *a, const float *b, float *c)
 }
 APART void dot2_any(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_any(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_any(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 APART void dot3_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
@@ -5664,7 +5627,7 @@ APART void dot12_any(int64_t lanes, int64_t steps, const float *a, const float *
 APART void dot13_any(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate, int64_t rate_step,
     const float *x, int64_t x_row, float *u, int64_t u_row)
 {
-    solve_any(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+    solve_any(/*lanes=*/64, /*first=*/0, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 APART void dot14_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -5761,9 +5724,7 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -5872,9 +5833,7 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                        transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                         for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                             log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
@@ -6053,9 +6012,7 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
         for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+            transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
             if (beta_array_row == 1) {
                 /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -6309,9 +6266,7 @@ static void
                 j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -6323,10 +6278,8 @@ static void
                 }
                 if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
                     /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-                    transpose_any(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
+                    transpose_padded_any(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
                         linear_part_0_tile, 32, 64);
-                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                        for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
                 }
                 /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -6508,9 +6461,7 @@ static void
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                        transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                         for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                             log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
@@ -6649,9 +6600,7 @@ static void
                         }
                         if (linear_part_5) {
                             /* score_2_turned = score_2, with zeros beyond the last row */
-                            transpose_any(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32, 64);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                                for (int64_t j = 0; j < j1 - j0; j++) score_2_turned[j * 32 + i] = 0;
+                            transpose_padded_any(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32, 64);
                             /* score_3 = score_2_turned * neg(score_3) */
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -6668,9 +6617,7 @@ static void
                                 }
                             }
                             /* weight_5_turned = score_3, with zeros beyond the last row */
-                            transpose_any(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32, 64);
-                            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                                for (int64_t i = 0; i < i1 - i0; i++) weight_5_turned[i * 32 + j] = 0;
+                            transpose_padded_any(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32, 64);
                             /* row_sum += weight_5_turned */
                             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                                 vec_any row_sum_in[2];
@@ -6737,9 +6684,7 @@ static void
                             store_any(query_4 + t_key, splat_any(0.0f));
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
-                        transpose_any(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                            for (int64_t e = 0; e < 64; e++) corrected_turned[e * 32 + t_key] = 0;
+                        transpose_padded_any(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
                         /* query_4 += corrected_turned * linear_part_0_tile */
                         for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
                             vec_any query_4_in[2];
@@ -6801,9 +6746,7 @@ static void
                     }
                     if (linear_part_2) {
                         /* weight_6_turned = weight_6, with zeros beyond the last row */
-                        transpose_any(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, 64);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                            for (int64_t j = 0; j < j1 - j0; j++) weight_6_turned[j * 32 + t_key] = 0;
+                        transpose_padded_any(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, 64);
                         /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
                         if (__builtin_expect(!finite_any(query_features, 32, 64, j1 - j0),
                             0)) { /* infinity and NaN affect only queries that see them */
@@ -6886,9 +6829,7 @@ static void
                     }
                     if (linear_part_4) {
                         /* score_4_turned = score_4, with zeros beyond the last row */
-                        transpose_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, 64);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                            for (int64_t j = 0; j < j1 - j0; j++) score_4_turned[j * 32 + t_key] = 0;
+                        transpose_padded_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, 64);
                         /* score_4_turned = score_4_turned * score */
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
@@ -6923,9 +6864,7 @@ static void
                     }
                     if (linear_part_5) {
                         /* score_4_turned_2 = score_4, with zeros beyond the last row */
-                        transpose_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32, 64);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                            for (int64_t j = 0; j < j1 - j0; j++) score_4_turned_2[j * 32 + t_key] = 0;
+                        transpose_padded_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32, 64);
                         /* score = score_4_turned_2 * neg(score) */
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
@@ -6946,10 +6885,7 @@ static void
                             }
                         }
                         /* weight_8_turned = score, with zeros beyond the last row */
-                        transpose_any(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32, 64);
-                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0;
-                                t_key++) weight_8_turned[t_key * 32 + j] = 0;
+                        transpose_padded_any(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32, 64);
                         /* row_sum_3 += weight_8_turned */
                         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                             vec_any row_sum_3_in[2];
@@ -7100,9 +7036,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
                     log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -7120,10 +7054,8 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                 }
                 if (dk) {
                     /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
-                    transpose_any(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
+                    transpose_padded_any(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
                         linear_part_3_tile, 32, 64);
-                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                        for (int64_t d = 0; d < 64; d++) linear_part_3_tile[d * 32 + j] = 0;
                 }
                 if (dlog_decay_k) {
                     /* linear_part_5_tile = linear_part_5, with zeros beyond the last row */
@@ -7134,17 +7066,13 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                     const int64_t t_key1 = min(t_key0 + 32, t_key_end);
                     if (dk || dlog_decay_k) {
                         /* linear_part_1_tile = linear_part_1, with zeros beyond the last row */
-                        transpose_any(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row, t_key1 - t_key0,
-                            64, linear_part_1_tile, 32, 64);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                            for (int64_t e = 0; e < 64; e++) linear_part_1_tile[e * 32 + t_key] = 0;
+                        transpose_padded_any(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row,
+                            t_key1 - t_key0, 64, linear_part_1_tile, 32, 64);
                     }
                     if (dk) {
                         /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-                        transpose_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0,
-                            64, linear_part_2_tile, 32, 64);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                            for (int64_t d = 0; d < 64; d++) linear_part_2_tile[d * 32 + t_key] = 0;
+                        transpose_padded_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row,
+                            t_key1 - t_key0, 64, linear_part_2_tile, 32, 64);
                     }
                     if (dlog_decay_k) {
                         /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
@@ -7316,14 +7244,10 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                         const int64_t i1 = min(i0 + 32, i_end);
                         if (dq || dlog_decay_q) {
                             /* q_tile = q, with zeros beyond the last row */
-                            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                             /* dout_tile = dout, with zeros beyond the last row */
-                            transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32,
-                                64);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                                for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
+                            transpose_padded_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile,
+                                32, 64);
                             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                             for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                                 log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
@@ -7355,9 +7279,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                         }
                         if (dq || dlog_decay_q) {
                             /* key_features_turned = key_features, with zeros beyond the last row */
-                            transpose_any(key_features, 64, j1 - j0, 64, key_features_turned, 32, 64);
-                            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                                for (int64_t e = 0; e < 64; e++) key_features_turned[e * 32 + j] = 0;
+                            transpose_padded_any(key_features, 64, j1 - j0, 64, key_features_turned, 32, 64);
                             /* score[i][j] = sum over e of dout * key_features_turned */
                             dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
                                 key_features_turned, score);
@@ -7384,9 +7306,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                                 }
                             }
                             /* weight_turned = weight, with zeros beyond the last row */
-                            transpose_any(weight, 32, i1 - i0, j1 - j0, weight_turned, 32, 64);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                                for (int64_t j = 0; j < j1 - j0; j++) weight_turned[j * 32 + i] = 0;
+                            transpose_padded_any(weight, 32, i1 - i0, j1 - j0, weight_turned, 32, 64);
                             /* sum[d][i] = sum over j of query_features * weight_turned */
                             if (__builtin_expect(!finite_any(query_features, 32, 64, j1 - j0),
                                 0)) { /* infinity and NaN affect only queries that see them */
@@ -7472,9 +7392,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                             /* score_2[j][i] = sum over d of query_features * q_tile */
                             dot0_any(round_up(i1 - i0, 4), j1 - j0, query_features, q_tile, score_2);
                             /* score_turned = score, with zeros beyond the last row */
-                            transpose_any(score, 32, i1 - i0, j1 - j0, score_turned, 32, 64);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                                for (int64_t j = 0; j < j1 - j0; j++) score_turned[j * 32 + i] = 0;
+                            transpose_padded_any(score, 32, i1 - i0, j1 - j0, score_turned, 32, 64);
                             /* score_2 = score_turned * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
                                (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)) */
                             for (int64_t i = 0; i < i1 - i0; i += 4) {

@@ -329,15 +329,31 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
+    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 16) {
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v4(to + column * to_row, (vec_v4){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -838,18 +854,12 @@ TARGET_v4 static void gla_rows_v4(const struct call *call, int64_t task, unsigne
     float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 64 + i] = 0;
+    transpose_padded_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 16);
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile, 64,
-        16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
+    transpose_padded_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+        log_decay_q_low_tile, 64, 16);
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -860,18 +870,13 @@ TARGET_v4 static void gla_rows_v4(const struct call *call, int64_t task, unsigne
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 288 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 288 + j] = 0;
+        transpose_padded_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288,
+            64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            288, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
+        transpose_padded_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            log_decay_k_low_tile, 288, 64);
         /* weight = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -971,18 +976,12 @@ TARGET_v4 APART void gla_keys_v4(const struct call *call, int64_t task, const st
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
+        transpose_padded_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
+        transpose_padded_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            log_decay_k_low_tile, 16, 64);
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1113,18 +1112,12 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
+        transpose_padded_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-        transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
+        transpose_padded_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+            log_decay_q_low_tile, 16, 64);
         /* query = (q_tile * 0.125f) * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
            (log_decay_q_low_tile - log_de ... */
         const int t_7 = chunk == 0;
@@ -1149,18 +1142,13 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 16 + j] = 0;
+            transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
             /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 16 + j] = 0;
+            transpose_padded_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2,
+                16, 64);
             /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-            transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            transpose_padded_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
                 log_decay_k_low_tile_2, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1289,23 +1277,15 @@ TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t ta
     float *const q_tile = (float *)(void *)(work + 9625600); /* [d: 64, i: 64] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 64 + i] = 0;
+    transpose_padded_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 16);
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile, 64,
-        16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
+    transpose_padded_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+        log_decay_q_low_tile, 64, 16);
     if (dlog_decay_q) {
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
@@ -1470,15 +1450,11 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     if (dv) {
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
     }
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
@@ -1500,32 +1476,22 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
     }
     for (int64_t m = 0; m < members; m++) {
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v4(log_decay_k + m * log_decay_k_head + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64,
+        transpose_padded_v4(log_decay_k + m * log_decay_k_head + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64,
             log_decay_k_tile, 64, 16);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 64 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_v4(log_decay_k_low + m * log_decay_k_low_head + j0 * log_decay_k_low_row, log_decay_k_low_row,
+        transpose_padded_v4(log_decay_k_low + m * log_decay_k_low_head + j0 * log_decay_k_low_row, log_decay_k_low_row,
             j1 - j0, 64, log_decay_k_low_tile, 64, 16);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 64 + j] = 0;
         for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             if (dv) {
                 /* q_tile = q, with zeros beyond the last row */
-                transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 288, 64);
-                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                    for (int64_t d = 0; d < 64; d++) q_tile[d * 288 + i] = 0;
+                transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 288, 64);
                 /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-                transpose_v4(log_decay_q + m * log_decay_q_head + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64,
-                    log_decay_q_tile, 288, 64);
-                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                    for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 288 + i] = 0;
+                transpose_padded_v4(log_decay_q + m * log_decay_q_head + i0 * log_decay_q_row, log_decay_q_row, i1 - i0,
+                    64, log_decay_q_tile, 288, 64);
                 /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-                transpose_v4(log_decay_q_low + m * log_decay_q_low_head + i0 * log_decay_q_low_row, log_decay_q_low_row,
-                    i1 - i0, 64, log_decay_q_low_tile, 288, 64);
-                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                    for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 288 + i] = 0;
+                transpose_padded_v4(log_decay_q_low + m * log_decay_q_low_head + i0 * log_decay_q_low_row,
+                    log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile, 288, 64);
                 /* weight = 0.0f */
                 for (int64_t i = 0; i < i1 - i0; i++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1704,22 +1670,14 @@ TARGET_v4 static void gla_dlog_decay_k_v4(const struct call *call, int64_t task,
     float *const log_decay_k_low_tile = (float *)(void *)(work + 4874240); /* [d: 64, j: 64] */
     int64_t results = j1 - j0; /* rows of dlog_decay_k to prefetch during the first product */
     /* v_tile = v, with zeros beyond the last row */
-    transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-        for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+    transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-    transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 64, 16);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-        for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 64 + j] = 0;
+    transpose_padded_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 64, 16);
     /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-    transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile, 64,
-        16);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-        for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 64 + j] = 0;
+    transpose_padded_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+        log_decay_k_low_tile, 64, 16);
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1808,9 +1766,7 @@ TARGET_v4 static void gla_terms_dgate_v4(const struct call *call, int64_t task, 
     float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
     if (gate_array_stride_3 == 1) {
         /* gate_tile = gate_array, with zeros beyond the last row */
-        transpose_v4(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 16);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
+        transpose_padded_v4(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 16);
     } else {
         /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -1819,9 +1775,7 @@ TARGET_v4 static void gla_terms_dgate_v4(const struct call *call, int64_t task, 
                     0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    transpose_v4(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 16);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-        for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
+    transpose_padded_v4(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 16);
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1891,18 +1845,12 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_keys_v4(const struct call *call,
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
+        transpose_padded_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
+        transpose_padded_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            log_decay_k_low_tile, 16, 64);
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2042,23 +1990,15 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* dout_tile = dout, with zeros beyond the last row */
-        transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t e = 0; e < 64; e++) dout_tile[e * 16 + i] = 0;
+        transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16, 64);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
+        transpose_padded_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-        transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
+        transpose_padded_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+            log_decay_q_low_tile, 16, 64);
         if (dlog_decay_q) {
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         }
         /* sum_from_state[f][i] = sum over e of state * dout_tile */
         dot9_v4(state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
@@ -2282,18 +2222,12 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
         i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
+        transpose_padded_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-        transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
+        transpose_padded_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+            log_decay_q_low_tile, 16, 64);
         /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
         int64_t part_0[16];
         for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = max(min(((max((i0 + i) + query_start, 0) / 16) * 16) - 1,
@@ -2472,24 +2406,16 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
         const int64_t j1 = min(j0 + 16, j_end);
         if (linear_heads_1 || dlog_decay_k) {
             /* k_tile = k, with zeros beyond the last row */
-            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
+            transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         }
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
+        transpose_padded_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
+        transpose_padded_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            log_decay_k_low_tile, 16, 64);
         if (linear_heads_0 || dlog_decay_k) {
             /* v_tile = v, with zeros beyond the last row */
-            transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t e = 0; e < 64; e++) v_tile[e * 16 + j] = 0;
+            transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16, 64);
             /* sum_from_state[f][j] = sum over e of state * v_tile */
             dot9_v4(state + (chunk - chunk0) * 4096, v_tile, sum_from_state);
         }
@@ -2810,17 +2736,13 @@ TARGET_v4 static void gla_linear_totals1_v4(const struct call *call, int64_t tas
     for (int64_t m = 0; m < members; m++) {
         if (dk) {
             /* linear_heads_0_tile = linear_heads_0, with zeros beyond the last row */
-            transpose_v4(linear_heads_0 + m * linear_heads_0_head + j0 * linear_heads_0_row, linear_heads_0_row,
+            transpose_padded_v4(linear_heads_0 + m * linear_heads_0_head + j0 * linear_heads_0_row, linear_heads_0_row,
                 j1 - j0, 64, linear_heads_0_tile, 16, 16);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++) linear_heads_0_tile[d * 16 + j] = 0;
         }
         if (dv) {
             /* linear_heads_1_tile = linear_heads_1, with zeros beyond the last row */
-            transpose_v4(linear_heads_1 + m * linear_heads_1_head + j0 * linear_heads_1_row, linear_heads_1_row,
+            transpose_padded_v4(linear_heads_1 + m * linear_heads_1_head + j0 * linear_heads_1_row, linear_heads_1_row,
                 j1 - j0, 64, linear_heads_1_tile, 16, 16);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t e = 0; e < 64; e++) linear_heads_1_tile[e * 16 + j] = 0;
         }
         if (dk) {
             /* row_sum += linear_heads_0_tile */
@@ -2875,9 +2797,7 @@ TARGET_v4 static void gla_linear_terms_dgate_v4(const struct call *call, int64_t
     float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
     if (gate_array_stride_3 == 1) {
         /* gate_tile = gate_array, with zeros beyond the last row */
-        transpose_v4(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 16);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
+        transpose_padded_v4(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 16);
     } else {
         /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -2886,9 +2806,7 @@ TARGET_v4 static void gla_linear_terms_dgate_v4(const struct call *call, int64_t
                     0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    transpose_v4(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 16);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-        for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
+    transpose_padded_v4(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 16);
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3052,15 +2970,31 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
+    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 8) {
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v3(to + column * to_row, (vec_v3){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -3561,18 +3495,12 @@ TARGET_v3 static void gla_rows_v3(const struct call *call, int64_t task, unsigne
     float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 64 + i] = 0;
+    transpose_padded_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 8);
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile, 64,
-        8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
+    transpose_padded_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+        log_decay_q_low_tile, 64, 8);
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3583,18 +3511,13 @@ TARGET_v3 static void gla_rows_v3(const struct call *call, int64_t task, unsigne
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 288 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 288 + j] = 0;
+        transpose_padded_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288,
+            64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            288, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
+        transpose_padded_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            log_decay_k_low_tile, 288, 64);
         /* weight = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3693,18 +3616,12 @@ TARGET_v3 APART void gla_keys_v3(const struct call *call, int64_t task, const st
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
+        transpose_padded_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
+        transpose_padded_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            log_decay_k_low_tile, 16, 64);
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3835,18 +3752,12 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
+        transpose_padded_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-        transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
+        transpose_padded_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+            log_decay_q_low_tile, 16, 64);
         /* query = (q_tile * 0.125f) * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
            (log_decay_q_low_tile - log_de ... */
         const int t_7 = chunk == 0;
@@ -3871,18 +3782,13 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 16 + j] = 0;
+            transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
             /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 16 + j] = 0;
+            transpose_padded_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2,
+                16, 64);
             /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-            transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            transpose_padded_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
                 log_decay_k_low_tile_2, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4011,23 +3917,15 @@ TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t ta
     float *const q_tile = (float *)(void *)(work + 9625600); /* [d: 64, i: 64] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 64 + i] = 0;
+    transpose_padded_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 8);
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile, 64,
-        8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
+    transpose_padded_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+        log_decay_q_low_tile, 64, 8);
     if (dlog_decay_q) {
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
@@ -4192,15 +4090,11 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     if (dv) {
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
     }
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
@@ -4222,32 +4116,22 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
     }
     for (int64_t m = 0; m < members; m++) {
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v3(log_decay_k + m * log_decay_k_head + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64,
+        transpose_padded_v3(log_decay_k + m * log_decay_k_head + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64,
             log_decay_k_tile, 64, 8);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 64 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_v3(log_decay_k_low + m * log_decay_k_low_head + j0 * log_decay_k_low_row, log_decay_k_low_row,
+        transpose_padded_v3(log_decay_k_low + m * log_decay_k_low_head + j0 * log_decay_k_low_row, log_decay_k_low_row,
             j1 - j0, 64, log_decay_k_low_tile, 64, 8);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 64 + j] = 0;
         for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             if (dv) {
                 /* q_tile = q, with zeros beyond the last row */
-                transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 288, 64);
-                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                    for (int64_t d = 0; d < 64; d++) q_tile[d * 288 + i] = 0;
+                transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 288, 64);
                 /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-                transpose_v3(log_decay_q + m * log_decay_q_head + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64,
-                    log_decay_q_tile, 288, 64);
-                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                    for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 288 + i] = 0;
+                transpose_padded_v3(log_decay_q + m * log_decay_q_head + i0 * log_decay_q_row, log_decay_q_row, i1 - i0,
+                    64, log_decay_q_tile, 288, 64);
                 /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-                transpose_v3(log_decay_q_low + m * log_decay_q_low_head + i0 * log_decay_q_low_row, log_decay_q_low_row,
-                    i1 - i0, 64, log_decay_q_low_tile, 288, 64);
-                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                    for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 288 + i] = 0;
+                transpose_padded_v3(log_decay_q_low + m * log_decay_q_low_head + i0 * log_decay_q_low_row,
+                    log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile, 288, 64);
                 /* weight = 0.0f */
                 for (int64_t i = 0; i < i1 - i0; i++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4426,22 +4310,14 @@ TARGET_v3 static void gla_dlog_decay_k_v3(const struct call *call, int64_t task,
     float *const log_decay_k_low_tile = (float *)(void *)(work + 4874240); /* [d: 64, j: 64] */
     int64_t results = j1 - j0; /* rows of dlog_decay_k to prefetch during the first product */
     /* v_tile = v, with zeros beyond the last row */
-    transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-        for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+    transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-    transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 64, 8);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-        for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 64 + j] = 0;
+    transpose_padded_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 64, 8);
     /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-    transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile, 64,
-        8);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-        for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 64 + j] = 0;
+    transpose_padded_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+        log_decay_k_low_tile, 64, 8);
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4530,9 +4406,7 @@ TARGET_v3 static void gla_terms_dgate_v3(const struct call *call, int64_t task, 
     float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
     if (gate_array_stride_3 == 1) {
         /* gate_tile = gate_array, with zeros beyond the last row */
-        transpose_v3(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 8);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
+        transpose_padded_v3(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 8);
     } else {
         /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -4541,9 +4415,7 @@ TARGET_v3 static void gla_terms_dgate_v3(const struct call *call, int64_t task, 
                     0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    transpose_v3(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 8);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-        for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
+    transpose_padded_v3(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 8);
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4613,18 +4485,12 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_keys_v3(const struct call *call,
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
+        transpose_padded_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
+        transpose_padded_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            log_decay_k_low_tile, 16, 64);
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4764,23 +4630,15 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* dout_tile = dout, with zeros beyond the last row */
-        transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t e = 0; e < 64; e++) dout_tile[e * 16 + i] = 0;
+        transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16, 64);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
+        transpose_padded_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-        transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
+        transpose_padded_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+            log_decay_q_low_tile, 16, 64);
         if (dlog_decay_q) {
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         }
         /* sum_from_state[f][i] = sum over e of state * dout_tile */
         dot9_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
@@ -5004,18 +4862,12 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
         i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
+        transpose_padded_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-        transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
+        transpose_padded_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+            log_decay_q_low_tile, 16, 64);
         /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
         int64_t part_0[16];
         for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = max(min(((max((i0 + i) + query_start, 0) / 16) * 16) - 1,
@@ -5194,24 +5046,16 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
         const int64_t j1 = min(j0 + 16, j_end);
         if (linear_heads_1 || dlog_decay_k) {
             /* k_tile = k, with zeros beyond the last row */
-            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
+            transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         }
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
+        transpose_padded_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
+        transpose_padded_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            log_decay_k_low_tile, 16, 64);
         if (linear_heads_0 || dlog_decay_k) {
             /* v_tile = v, with zeros beyond the last row */
-            transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t e = 0; e < 64; e++) v_tile[e * 16 + j] = 0;
+            transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16, 64);
             /* sum_from_state[f][j] = sum over e of state * v_tile */
             dot9_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, v_tile, sum_from_state);
         }
@@ -5534,17 +5378,13 @@ TARGET_v3 static void gla_linear_totals1_v3(const struct call *call, int64_t tas
     for (int64_t m = 0; m < members; m++) {
         if (dk) {
             /* linear_heads_0_tile = linear_heads_0, with zeros beyond the last row */
-            transpose_v3(linear_heads_0 + m * linear_heads_0_head + j0 * linear_heads_0_row, linear_heads_0_row,
+            transpose_padded_v3(linear_heads_0 + m * linear_heads_0_head + j0 * linear_heads_0_row, linear_heads_0_row,
                 j1 - j0, 64, linear_heads_0_tile, 16, 8);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++) linear_heads_0_tile[d * 16 + j] = 0;
         }
         if (dv) {
             /* linear_heads_1_tile = linear_heads_1, with zeros beyond the last row */
-            transpose_v3(linear_heads_1 + m * linear_heads_1_head + j0 * linear_heads_1_row, linear_heads_1_row,
+            transpose_padded_v3(linear_heads_1 + m * linear_heads_1_head + j0 * linear_heads_1_row, linear_heads_1_row,
                 j1 - j0, 64, linear_heads_1_tile, 16, 8);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t e = 0; e < 64; e++) linear_heads_1_tile[e * 16 + j] = 0;
         }
         if (dk) {
             /* row_sum += linear_heads_0_tile */
@@ -5603,9 +5443,7 @@ TARGET_v3 static void gla_linear_terms_dgate_v3(const struct call *call, int64_t
     float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
     if (gate_array_stride_3 == 1) {
         /* gate_tile = gate_array, with zeros beyond the last row */
-        transpose_v3(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 8);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
+        transpose_padded_v3(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 8);
     } else {
         /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -5614,9 +5452,7 @@ TARGET_v3 static void gla_linear_terms_dgate_v3(const struct call *call, int64_t
                     0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    transpose_v3(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 8);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-        for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
+    transpose_padded_v3(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 8);
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5771,15 +5607,32 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
+   */
+APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
+    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 4) {
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_any(to + column * to_row, (vec_any){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -6279,18 +6132,12 @@ static void gla_rows_any(const struct call *call, int64_t task, unsigned char *w
     float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 64 + i] = 0;
+    transpose_padded_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 4);
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-        64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
+    transpose_padded_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+        log_decay_q_low_tile, 64, 4);
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -6301,18 +6148,13 @@ static void gla_rows_any(const struct call *call, int64_t task, unsigned char *w
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 288 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 288 + j] = 0;
+        transpose_padded_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288,
+            64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+        transpose_padded_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
             log_decay_k_low_tile, 288, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
         /* weight = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -6412,18 +6254,13 @@ APART void gla_keys_any(const struct call *call, int64_t task, const struct part
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
+        transpose_padded_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16,
+            64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+        transpose_padded_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
             log_decay_k_low_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6554,18 +6391,13 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
+        transpose_padded_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16,
+            64);
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-        transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+        transpose_padded_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
             log_decay_q_low_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* query = (q_tile * 0.125f) * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
            (log_decay_q_low_tile - log_de ... */
         const int t_7 = chunk == 0;
@@ -6590,18 +6422,13 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 16 + j] = 0;
+            transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
             /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 16 + j] = 0;
+            transpose_padded_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2,
+                16, 64);
             /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-            transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            transpose_padded_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
                 log_decay_k_low_tile_2, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -6730,23 +6557,15 @@ static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsig
     float *const q_tile = (float *)(void *)(work + 9625600); /* [d: 64, i: 64] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 64 + i] = 0;
+    transpose_padded_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 4);
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-        64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
+    transpose_padded_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+        log_decay_q_low_tile, 64, 4);
     if (dlog_decay_q) {
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
@@ -6911,15 +6730,11 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     if (dv) {
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
     }
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
@@ -6941,32 +6756,22 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
     }
     for (int64_t m = 0; m < members; m++) {
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_any(log_decay_k + m * log_decay_k_head + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64,
+        transpose_padded_any(log_decay_k + m * log_decay_k_head + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64,
             log_decay_k_tile, 64, 4);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 64 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_any(log_decay_k_low + m * log_decay_k_low_head + j0 * log_decay_k_low_row, log_decay_k_low_row,
+        transpose_padded_any(log_decay_k_low + m * log_decay_k_low_head + j0 * log_decay_k_low_row, log_decay_k_low_row,
             j1 - j0, 64, log_decay_k_low_tile, 64, 4);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 64 + j] = 0;
         for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             if (dv) {
                 /* q_tile = q, with zeros beyond the last row */
-                transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 288, 64);
-                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                    for (int64_t d = 0; d < 64; d++) q_tile[d * 288 + i] = 0;
+                transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 288, 64);
                 /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-                transpose_any(log_decay_q + m * log_decay_q_head + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64,
-                    log_decay_q_tile, 288, 64);
-                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                    for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 288 + i] = 0;
+                transpose_padded_any(log_decay_q + m * log_decay_q_head + i0 * log_decay_q_row, log_decay_q_row,
+                    i1 - i0, 64, log_decay_q_tile, 288, 64);
                 /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-                transpose_any(log_decay_q_low + m * log_decay_q_low_head + i0 * log_decay_q_low_row,
+                transpose_padded_any(log_decay_q_low + m * log_decay_q_low_head + i0 * log_decay_q_low_row,
                     log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile, 288, 64);
-                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                    for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 288 + i] = 0;
                 /* weight = 0.0f */
                 for (int64_t i = 0; i < i1 - i0; i++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7145,22 +6950,14 @@ static void gla_dlog_decay_k_any(const struct call *call, int64_t task, unsigned
     float *const log_decay_k_low_tile = (float *)(void *)(work + 4874240); /* [d: 64, j: 64] */
     int64_t results = j1 - j0; /* rows of dlog_decay_k to prefetch during the first product */
     /* v_tile = v, with zeros beyond the last row */
-    transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-        for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+    transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
     /* k_tile = k, with zeros beyond the last row */
-    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-    transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 64, 4);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-        for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 64 + j] = 0;
+    transpose_padded_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 64, 4);
     /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-    transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-        64, 4);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-        for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 64 + j] = 0;
+    transpose_padded_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+        log_decay_k_low_tile, 64, 4);
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7250,9 +7047,7 @@ static void gla_terms_dgate_any(const struct call *call, int64_t task, unsigned 
     float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
     if (gate_array_stride_3 == 1) {
         /* gate_tile = gate_array, with zeros beyond the last row */
-        transpose_any(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 4);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
+        transpose_padded_any(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 4);
     } else {
         /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -7261,9 +7056,7 @@ static void gla_terms_dgate_any(const struct call *call, int64_t task, unsigned 
                     0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    transpose_any(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 4);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-        for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
+    transpose_padded_any(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 4);
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7333,18 +7126,13 @@ APART void gla_linear_dq_dlog_decay_q_keys_any(const struct call *call, int64_t 
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
+        transpose_padded_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16,
+            64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+        transpose_padded_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
             log_decay_k_low_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7484,23 +7272,16 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* dout_tile = dout, with zeros beyond the last row */
-        transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t e = 0; e < 64; e++) dout_tile[e * 16 + i] = 0;
+        transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16, 64);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
+        transpose_padded_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16,
+            64);
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-        transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+        transpose_padded_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
             log_decay_q_low_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         if (dlog_decay_q) {
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         }
         /* sum_from_state[f][i] = sum over e of state * dout_tile */
         dot9_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
@@ -7725,18 +7506,13 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries_any(con
         i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
+        transpose_padded_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16,
+            64);
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-        transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+        transpose_padded_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
             log_decay_q_low_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
         int64_t part_0[16];
         for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = max(min(((max((i0 + i) + query_start, 0) / 16) * 16) - 1,
@@ -7916,24 +7692,17 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
         const int64_t j1 = min(j0 + 16, j_end);
         if (linear_heads_1 || dlog_decay_k) {
             /* k_tile = k, with zeros beyond the last row */
-            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
+            transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         }
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
+        transpose_padded_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16,
+            64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+        transpose_padded_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
             log_decay_k_low_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         if (linear_heads_0 || dlog_decay_k) {
             /* v_tile = v, with zeros beyond the last row */
-            transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t e = 0; e < 64; e++) v_tile[e * 16 + j] = 0;
+            transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16, 64);
             /* sum_from_state[f][j] = sum over e of state * v_tile */
             dot9_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, v_tile, sum_from_state);
         }
@@ -8258,17 +8027,13 @@ static void gla_linear_totals1_any(const struct call *call, int64_t task, unsign
     for (int64_t m = 0; m < members; m++) {
         if (dk) {
             /* linear_heads_0_tile = linear_heads_0, with zeros beyond the last row */
-            transpose_any(linear_heads_0 + m * linear_heads_0_head + j0 * linear_heads_0_row, linear_heads_0_row,
+            transpose_padded_any(linear_heads_0 + m * linear_heads_0_head + j0 * linear_heads_0_row, linear_heads_0_row,
                 j1 - j0, 64, linear_heads_0_tile, 16, 4);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++) linear_heads_0_tile[d * 16 + j] = 0;
         }
         if (dv) {
             /* linear_heads_1_tile = linear_heads_1, with zeros beyond the last row */
-            transpose_any(linear_heads_1 + m * linear_heads_1_head + j0 * linear_heads_1_row, linear_heads_1_row,
+            transpose_padded_any(linear_heads_1 + m * linear_heads_1_head + j0 * linear_heads_1_row, linear_heads_1_row,
                 j1 - j0, 64, linear_heads_1_tile, 16, 4);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t e = 0; e < 64; e++) linear_heads_1_tile[e * 16 + j] = 0;
         }
         if (dk) {
             /* row_sum += linear_heads_0_tile */
@@ -8327,9 +8092,7 @@ static void gla_linear_terms_dgate_any(const struct call *call, int64_t task, un
     float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
     if (gate_array_stride_3 == 1) {
         /* gate_tile = gate_array, with zeros beyond the last row */
-        transpose_any(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 4);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
+        transpose_padded_any(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 4);
     } else {
         /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -8338,9 +8101,7 @@ static void gla_linear_terms_dgate_any(const struct call *call, int64_t task, un
                     0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    transpose_any(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 4);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-        for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
+    transpose_padded_any(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 4);
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 4) {

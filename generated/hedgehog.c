@@ -288,15 +288,31 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
+    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 16) {
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v4(to + column * to_row, (vec_v4){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -595,9 +611,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
         /* query_wq[c][i] = sum over d of features_wq * q_tile */
         dot0_v4(round_up(i1 - i0, 16), features_wq, q_tile, query_wq);
         /* query_max = -INFINITY */
@@ -696,9 +710,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         /* key_wk[c][j] = sum over d of features_wk * k_tile */
         dot1_v4(round_up(j1 - j0, 16), features_wk, k_tile, key_wk);
         /* key_max = -INFINITY */
@@ -918,9 +930,7 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
         /* key_wk[c][j] = sum over d of features_wk * k_tile */
         dot0_v4(round_up(j1 - j0, 16), features_wk, k_tile, key_wk);
         /* key_max = -INFINITY */
@@ -1115,9 +1125,7 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
             ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
             /* query_wq[c][i] = sum over d of features_wq * q_tile */
             dot0_v4(round_up(i1 - i0, 16), features_wq + m * 4096, q_tile, query_wq);
             /* query_max = -INFINITY */
@@ -1245,9 +1253,7 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
             for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
                 /* key_wk_2[c][j] = sum over d of features_wk * k_tile_2 */
                 dot0_v4(round_up(j1 - j0, 16), features_wk, k_tile_2, key_wk_2);
                 /* key_max_3 = -INFINITY */
@@ -1536,15 +1542,31 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
+    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 8) {
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v3(to + column * to_row, (vec_v3){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -1860,9 +1882,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
         /* query_wq[c][i] = sum over d of features_wq * q_tile */
         dot0_v3(round_up(i1 - i0, 8), features_wq, q_tile, query_wq);
         /* query_max = -INFINITY */
@@ -1961,9 +1981,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         /* key_wk[c][j] = sum over d of features_wk * k_tile */
         dot1_v3(round_up(j1 - j0, 8), features_wk, k_tile, key_wk);
         /* key_max = -INFINITY */
@@ -2187,9 +2205,7 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
         /* key_wk[c][j] = sum over d of features_wk * k_tile */
         dot5_v3(round_up(j1 - j0, 8), features_wk, k_tile, key_wk);
         /* key_max = -INFINITY */
@@ -2384,9 +2400,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
             ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
             /* query_wq[c][i] = sum over d of features_wq * q_tile */
             dot5_v3(round_up(i1 - i0, 8), features_wq + m * 4096, q_tile, query_wq);
             /* query_max = -INFINITY */
@@ -2514,9 +2528,7 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
             for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
                 /* key_wk_2[c][j] = sum over d of features_wk * k_tile_2 */
                 dot5_v3(round_up(j1 - j0, 8), features_wk, k_tile_2, key_wk_2);
                 /* key_max_3 = -INFINITY */
@@ -2795,15 +2807,32 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
+   */
+APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
+    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 4) {
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_any(to + column * to_row, (vec_any){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -3118,9 +3147,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
         /* query_wq[c][i] = sum over d of features_wq * q_tile */
         dot0_any(round_up(i1 - i0, 4), features_wq, q_tile, query_wq);
         /* query_max = -INFINITY */
@@ -3219,9 +3246,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         /* key_wk[c][j] = sum over d of features_wk * k_tile */
         dot1_any(round_up(j1 - j0, 4), features_wk, k_tile, key_wk);
         /* key_max = -INFINITY */
@@ -3445,9 +3470,7 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
         /* key_wk[c][j] = sum over d of features_wk * k_tile */
         dot5_any(round_up(j1 - j0, 4), features_wk, k_tile, key_wk);
         /* key_max = -INFINITY */
@@ -3642,9 +3665,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
             ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
             /* query_wq[c][i] = sum over d of features_wq * q_tile */
             dot5_any(round_up(i1 - i0, 4), features_wq + m * 4096, q_tile, query_wq);
             /* query_max = -INFINITY */
@@ -3772,9 +3793,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
             for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
                 /* key_wk_2[c][j] = sum over d of features_wk * k_tile_2 */
                 dot5_any(round_up(j1 - j0, 4), features_wk, k_tile_2, key_wk_2);
                 /* key_max_3 = -INFINITY */

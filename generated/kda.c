@@ -261,15 +261,31 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
+    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 16) {
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v4(to + column * to_row, (vec_v4){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -459,23 +475,25 @@ TARGET_v4 INLINE void solve_some_v4(const int rows, const int vectors, int64_t t
 }
 
 /* Like solve_v4, for up to 4 vectors of lanes. */
-TARGET_v4 INLINE void solve_lanes_v4(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+TARGET_v4 INLINE void solve_lanes_v4(const int vectors, int64_t t, int64_t rows, const float *w, int64_t w_row,
+    int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
-    int64_t t = 0;
     for (; t + 4 <= rows; t += 4) solve_some_v4(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
     for (; t < rows; t++) solve_some_v4(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
-TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
+   u[j]). u has the solution for t < first. */
+TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t first, int64_t rows, const float *w, int64_t w_row,
+    int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     int64_t l = 0;
     for (; l + 4 * 16 <= lanes; l += 4 * 16)
-        solve_lanes_v4(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v4(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
     for (; l < lanes; l += 16)
-        solve_lanes_v4(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v4(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
 /* The sums below add this number of terms at a time. */
@@ -717,7 +735,7 @@ TARGET_v4 APART void dot1_v4(int64_t rows, const float *a, const float *b, float
 }
 TARGET_v4 APART void dot2_v4(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_v4(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_v4(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 TARGET_v4 APART void dot3_v4(int64_t lanes, const float *a, const float *b, float *c)
@@ -816,18 +834,13 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
         /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 32 + j] = 0;
+        transpose_padded_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32,
+            64);
         /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+        transpose_padded_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
             log_decay_k_low_tile_2, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 32 + j] = 0;
         if (beta_array_row == 1) {
             /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -924,18 +937,13 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
             (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-            transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 32 + i] = 0;
+            transpose_padded_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32,
+                64);
             /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-            transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+            transpose_padded_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
                 log_decay_q_low_tile, 32, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
             /* query_sum_2 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_sum_2 + i, splat_v4(0.0f));
@@ -1194,15 +1202,31 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
+    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 8) {
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v3(to + column * to_row, (vec_v3){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -1392,23 +1416,25 @@ TARGET_v3 INLINE void solve_some_v3(const int rows, const int vectors, int64_t t
 }
 
 /* Like solve_v3, for up to 4 vectors of lanes. */
-TARGET_v3 INLINE void solve_lanes_v3(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+TARGET_v3 INLINE void solve_lanes_v3(const int vectors, int64_t t, int64_t rows, const float *w, int64_t w_row,
+    int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
-    int64_t t = 0;
     for (; t + 4 <= rows; t += 4) solve_some_v3(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
     for (; t < rows; t++) solve_some_v3(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
-TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
+   u[j]). u has the solution for t < first. */
+TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t first, int64_t rows, const float *w, int64_t w_row,
+    int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     int64_t l = 0;
     for (; l + 4 * 8 <= lanes; l += 4 * 8)
-        solve_lanes_v3(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v3(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
     for (; l < lanes; l += 8)
-        solve_lanes_v3(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v3(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
 /* The sums below add this number of terms at a time. */
@@ -1650,7 +1676,7 @@ TARGET_v3 APART void dot1_v3(int64_t rows, const float *a, const float *b, float
 }
 TARGET_v3 APART void dot2_v3(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_v3(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_v3(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
@@ -1749,18 +1775,13 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
         /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 32 + j] = 0;
+        transpose_padded_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32,
+            64);
         /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+        transpose_padded_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
             log_decay_k_low_tile_2, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 32 + j] = 0;
         if (beta_array_row == 1) {
             /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -1857,18 +1878,13 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
             (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-            transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 32 + i] = 0;
+            transpose_padded_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32,
+                64);
             /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-            transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+            transpose_padded_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
                 log_decay_q_low_tile, 32, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
             /* query_sum_2 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_sum_2 + i, splat_v3(0.0f));
@@ -2118,15 +2134,32 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
+   */
+APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
+    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 4) {
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_any(to + column * to_row, (vec_any){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -2315,23 +2348,23 @@ INLINE void solve_some_any(const int rows, const int vectors, int64_t t, const f
 }
 
 /* Like solve_any, for up to 4 vectors of lanes. */
-INLINE void solve_lanes_any(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+INLINE void solve_lanes_any(const int vectors, int64_t t, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
-    int64_t t = 0;
     for (; t + 4 <= rows; t += 4) solve_some_any(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
     for (; t < rows; t++) solve_some_any(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
-INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
+   u[j]). u has the solution for t < first. */
+INLINE void solve_any(const int64_t lanes, int64_t first, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     int64_t l = 0;
     for (; l + 4 * 4 <= lanes; l += 4 * 4)
-        solve_lanes_any(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_any(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
     for (; l < lanes; l += 4)
-        solve_lanes_any(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_any(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
 /* The sums below add this number of terms at a time. */
@@ -2573,7 +2606,7 @@ APART void dot1_any(int64_t rows, const float *a, const float *b, float *c)
 }
 APART void dot2_any(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_any(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_any(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
@@ -2671,18 +2704,13 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
         /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 32 + j] = 0;
+        transpose_padded_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32,
+            64);
         /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+        transpose_padded_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
             log_decay_k_low_tile_2, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 32 + j] = 0;
         if (beta_array_row == 1) {
             /* beta_tile = beta_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -2779,18 +2807,13 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
             (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-            transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 32 + i] = 0;
+            transpose_padded_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32,
+                64);
             /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-            transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+            transpose_padded_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
                 log_decay_q_low_tile, 32, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 32 + i] = 0;
             /* query_sum_2 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_sum_2 + i, splat_any(0.0f));

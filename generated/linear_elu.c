@@ -272,15 +272,31 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
+    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 16) {
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v4(to + column * to_row, (vec_v4){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -666,9 +682,7 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
         float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
         /* query = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -693,9 +707,7 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -826,9 +838,7 @@ TARGET_v4 APART void linear_elu_keys_v4(const struct call *call, int64_t task, c
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -929,9 +939,7 @@ TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task
             ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -977,9 +985,7 @@ TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task
             for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1074,9 +1080,7 @@ TARGET_v4 APART void linear_elu_keys_alone_v4(const struct call *call, int64_t t
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1259,9 +1263,7 @@ TARGET_v4 APART void linear_elu_few_keys_v4(const struct call *call, int64_t tas
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1512,15 +1514,31 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
+    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 8) {
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v3(to + column * to_row, (vec_v3){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -1926,9 +1944,7 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
         /* query = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1953,9 +1969,7 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2086,9 +2100,7 @@ TARGET_v3 APART void linear_elu_keys_v3(const struct call *call, int64_t task, c
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2189,9 +2201,7 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
             ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2237,9 +2247,7 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
             for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2334,9 +2342,7 @@ TARGET_v3 APART void linear_elu_keys_alone_v3(const struct call *call, int64_t t
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2519,9 +2525,7 @@ TARGET_v3 APART void linear_elu_few_keys_v3(const struct call *call, int64_t tas
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2762,15 +2766,32 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
+   */
+APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
+    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 4) {
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_any(to + column * to_row, (vec_any){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -3173,9 +3194,7 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
         /* query = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3200,9 +3219,7 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3332,9 +3349,7 @@ APART void linear_elu_keys_any(const struct call *call, int64_t task, const stru
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3433,9 +3448,7 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
             ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3481,9 +3494,7 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
             for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3577,9 +3588,7 @@ APART void linear_elu_keys_alone_any(const struct call *call, int64_t task, cons
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3758,9 +3767,7 @@ APART void linear_elu_few_keys_any(const struct call *call, int64_t task, const 
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {

@@ -279,15 +279,31 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
+    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 16) {
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v4(to + column * to_row, (vec_v4){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -470,11 +486,12 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* Like dot_v4 with `update` 0, for the first lane only: c[r][0] = sum over t of a[t][r] * b[t][0]. The rows r of a step
-   are adjacent, so they are in the lanes of up to 8 vectors. The terms are added in the order of dot_v4. The other
-   lanes of c get 0. */
+/* Computes sum[x] = sum over t of a[t][x] * b[t * b_step], for the lanes x of up to 8 vectors. The terms are added in
+   the
+   order of dot_v4 with `update` 0. The result is a row of c if lane < 0. Otherwise it is this lane of rows of c, whose
+   other lanes get 0. */
 TARGET_v4 INLINE void some_rows_v4(const int vectors, int64_t steps, const int64_t span, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row)
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int64_t lane)
 {
     const int64_t part = steps > 2 * span ? span : steps;
     vec_v4 sum[8], whole[8];
@@ -488,18 +505,27 @@ TARGET_v4 INLINE void some_rows_v4(const int vectors, int64_t steps, const int64
         UNROLL for (int v = 0; v < vectors; v++) whole[v] = first ? whole[v] + sum[v] : sum[v];
     }
     UNROLL for (int v = 0; v < vectors; v++)
-        for (int l = 0; l < 16; l++, c += c_row) store_v4(c, (vec_v4){whole[v][l]});
+        if (lane < 0)
+            store_v4(c + v * 16, whole[v]);
+        else
+            for (int l = 0; l < 16; l++, c += c_row) {
+                store_v4(c, (vec_v4){lane == 0 ? whole[v][l] : 0});
+                if (lane > 0) c[lane] = whole[v][l];
+            }
 }
 
-/* Computes any number of rows, which is a multiple of 16. */
-TARGET_v4 INLINE void dot_first_lane_v4(const int64_t rows, int64_t steps, const int64_t span, const float *a,
+/* Like dot_v4 with `update` 0, for one lane only: c[r][lane] = sum over t of a[t][r] * b[t][lane]. The rows r of a step
+   are adjacent, so they are in the lanes of vectors. The number of rows is a multiple of 16. */
+TARGET_v4 INLINE void dot_lane_v4(const int64_t rows, const int64_t lane, int64_t steps, const int64_t span,
+    const float *a,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row)
 {
     int64_t r = 0;
     for (; r + 8 * 16 <= rows; r += 8 * 16)
-        some_rows_v4(8, steps, span, a + r, a_step, b, b_step, c + r * c_row, c_row);
+        some_rows_v4(8, steps, span, a + r, a_step, b + lane, b_step, c + r * c_row, c_row, lane);
     if (rows % (8 * 16))
-        some_rows_v4((int)(rows % (8 * 16) / 16), steps, span, a + r, a_step, b, b_step, c + r * c_row, c_row);
+        some_rows_v4((int)(rows % (8 * 16) / 16), steps, span, a + r, a_step, b + lane, b_step, c + r * c_row, c_row,
+            lane);
 }
 
 /* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
@@ -555,7 +581,8 @@ TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, int6
 }
 TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
 {
-    dot_first_lane_v4(/*rows=*/16, /*steps=*/16, /*span=*/32, a, /*a_step=*/16, b, /*b_step=*/16, c, /*c_row=*/16);
+    dot_lane_v4(/*rows=*/16, /*lane=*/0, /*steps=*/16, /*span=*/32, a, /*a_step=*/16, b, /*b_step=*/16, c,
+        /*c_row=*/16);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -607,9 +634,7 @@ TARGET_v4 APART void linear_elu_decode_keys_v4(const struct call *call, int64_t 
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -708,9 +733,7 @@ TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t d = 0; d < 16; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -748,9 +771,7 @@ TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 16; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -838,9 +859,7 @@ TARGET_v4 APART void linear_elu_decode_keys_alone_v4(const struct call *call, in
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -976,9 +995,7 @@ TARGET_v4 APART void linear_elu_decode_extend_keys_v4(const struct call *call, i
     for (int64_t j0 = chunk * 16, j_end = (min(n_k, (chunk + 1) * 16) / 16) * 16; j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1098,9 +1115,7 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t d = 0; d < 16; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1141,9 +1156,7 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 16; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1153,6 +1166,9 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                if (i1 - i0 == 1)
+                    dot6_v4(k_tile_2, q_tile, score);
+                else
                 dot2_v4(j1 - j0, k_tile_2, q_tile, score);
                 if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                     /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
@@ -1371,15 +1387,31 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
+    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 8) {
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v3(to + column * to_row, (vec_v3){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -1665,9 +1697,7 @@ TARGET_v3 APART void linear_elu_decode_keys_v3(const struct call *call, int64_t 
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1768,9 +1798,7 @@ TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t d = 0; d < 16; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1816,9 +1844,7 @@ TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 16; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1913,9 +1939,7 @@ TARGET_v3 APART void linear_elu_decode_keys_alone_v3(const struct call *call, in
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2053,9 +2077,7 @@ TARGET_v3 APART void linear_elu_decode_extend_keys_v3(const struct call *call, i
     for (int64_t j0 = chunk * 16, j_end = (min(n_k, (chunk + 1) * 16) / 16) * 16; j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2179,9 +2201,7 @@ TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t d = 0; d < 16; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2227,9 +2247,7 @@ TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 16; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2457,15 +2475,32 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
+   */
+APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
+    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 4) {
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_any(to + column * to_row, (vec_any){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -2748,9 +2783,7 @@ APART void linear_elu_decode_keys_any(const struct call *call, int64_t task, con
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -2850,9 +2883,7 @@ APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, 
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t d = 0; d < 16; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2898,9 +2929,7 @@ APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, 
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 16; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -2995,9 +3024,7 @@ APART void linear_elu_decode_keys_alone_any(const struct call *call, int64_t tas
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3135,9 +3162,7 @@ APART void linear_elu_decode_extend_keys_any(const struct call *call, int64_t ta
     for (int64_t j0 = chunk * 16, j_end = (min(n_k, (chunk + 1) * 16) / 16) * 16; j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3261,9 +3286,7 @@ APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t d = 0; d < 16; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3309,9 +3332,7 @@ APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 16; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {

@@ -284,15 +284,31 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
+    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 16) {
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v4(to + column * to_row, (vec_v4){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -634,9 +650,7 @@ TARGET_v4 APART void linear_elu_gradients_keys_v4(const struct call *call, int64
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -737,9 +751,7 @@ TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, in
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t d = 0; d < 16; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -777,9 +789,7 @@ TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, in
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 16; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -880,9 +890,7 @@ TARGET_v4 APART void linear_elu_gradients_keys_alone_v4(const struct call *call,
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1007,9 +1015,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_keys_v4(const struct call
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1087,9 +1093,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_queries_v4(const struct c
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t d = 0; d < 16; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1118,9 +1122,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_queries_v4(const struct c
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 16; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1215,13 +1217,9 @@ TARGET_v4 static void linear_elu_gradients_linear_row_sums_v4(const struct call 
     float *const dout_tile = (float *)(void *)(work + 1088); /* [e: 16, i: 16] */
     float *const saved_0_tile = (float *)(void *)(work + 2112); /* [i: 16] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t e = 0; e < 16; e++) out_tile[e * 16 + i] = 0;
+    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 16);
     /* saved_0_tile = saved_0, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
@@ -1295,9 +1293,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_keys_v4(const struct call *c
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1404,9 +1400,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
+            transpose_padded_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
@@ -1414,9 +1408,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call
             for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                 row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             /* dout_tile = dout_tile * saved_0_tile */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 saved_0_tile_3 = load_v4(saved_0_tile + i);
@@ -1443,9 +1435,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 16; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1535,9 +1525,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_keys_alone_v4(const struct c
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1701,9 +1689,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_queries_v4(const struct c
             i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             if (dk) {
                 /* row_0_tile = row_0, with zeros beyond the last row */
                 for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
@@ -1836,14 +1822,10 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
         (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         if (dk) {
             /* v_tile = v, with zeros beyond the last row */
-            transpose_v4(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t e = 0; e < 16; e++) v_tile[e * 16 + j] = 0;
+            transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16, 64);
         }
         /* query_features = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
@@ -1903,13 +1885,9 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
                 for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 16) {
                     const int64_t i1 = min(i0 + 16, i_end);
                     /* q_tile_2 = q, with zeros beyond the last row */
-                    transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16, 64);
-                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                        for (int64_t d = 0; d < 16; d++) q_tile_2[d * 16 + i] = 0;
+                    transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16, 64);
                     /* dout_tile = dout, with zeros beyond the last row */
-                    transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
-                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                        for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
+                    transpose_padded_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
                     /* saved_0_tile = saved_0, with zeros beyond the last row */
                     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                         saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
@@ -2177,15 +2155,31 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
+    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 8) {
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v3(to + column * to_row, (vec_v3){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -2531,9 +2525,7 @@ TARGET_v3 APART void linear_elu_gradients_keys_v3(const struct call *call, int64
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2636,9 +2628,7 @@ TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, in
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t d = 0; d < 16; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2684,9 +2674,7 @@ TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, in
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 16; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2794,9 +2782,7 @@ TARGET_v3 APART void linear_elu_gradients_keys_alone_v3(const struct call *call,
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2921,9 +2907,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_keys_v3(const struct call
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3001,9 +2985,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_queries_v3(const struct c
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t d = 0; d < 16; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3040,9 +3022,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_queries_v3(const struct c
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 16; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3144,13 +3124,9 @@ TARGET_v3 static void linear_elu_gradients_linear_row_sums_v3(const struct call 
     float *const dout_tile = (float *)(void *)(work + 1088); /* [e: 16, i: 16] */
     float *const saved_0_tile = (float *)(void *)(work + 2112); /* [i: 16] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t e = 0; e < 16; e++) out_tile[e * 16 + i] = 0;
+    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 8);
     /* saved_0_tile = saved_0, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
@@ -3233,9 +3209,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_keys_v3(const struct call *c
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3344,9 +3318,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
+            transpose_padded_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
@@ -3354,9 +3326,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call
             for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                 row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             /* dout_tile = dout_tile * saved_0_tile */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 saved_0_tile_3 = load_v3(saved_0_tile + i);
@@ -3383,9 +3353,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 16; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3475,9 +3443,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_keys_alone_v3(const struct c
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3645,9 +3611,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_queries_v3(const struct c
             i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             if (dk) {
                 /* row_0_tile = row_0, with zeros beyond the last row */
                 for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
@@ -3784,14 +3748,10 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
         (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         if (dk) {
             /* v_tile = v, with zeros beyond the last row */
-            transpose_v3(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t e = 0; e < 16; e++) v_tile[e * 16 + j] = 0;
+            transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16, 64);
         }
         /* query_features = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
@@ -3853,13 +3813,9 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
                 for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 16) {
                     const int64_t i1 = min(i0 + 16, i_end);
                     /* q_tile_2 = q, with zeros beyond the last row */
-                    transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16, 64);
-                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                        for (int64_t d = 0; d < 16; d++) q_tile_2[d * 16 + i] = 0;
+                    transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16, 64);
                     /* dout_tile = dout, with zeros beyond the last row */
-                    transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
-                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                        for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
+                    transpose_padded_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
                     /* saved_0_tile = saved_0, with zeros beyond the last row */
                     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                         saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
@@ -4119,15 +4075,32 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
+   */
+APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
+    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 4) {
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_any(to + column * to_row, (vec_any){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -4469,9 +4442,7 @@ APART void linear_elu_gradients_keys_any(const struct call *call, int64_t task, 
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4574,9 +4545,7 @@ APART void linear_elu_gradients_queries_any(const struct call *call, int64_t tas
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t d = 0; d < 16; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4622,9 +4591,7 @@ APART void linear_elu_gradients_queries_any(const struct call *call, int64_t tas
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 16; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4732,9 +4699,7 @@ APART void linear_elu_gradients_keys_alone_any(const struct call *call, int64_t 
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4859,9 +4824,7 @@ APART void linear_elu_gradients_linear_saved_keys_any(const struct call *call, i
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4939,9 +4902,7 @@ APART void linear_elu_gradients_linear_saved_queries_any(const struct call *call
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t d = 0; d < 16; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4978,9 +4939,7 @@ APART void linear_elu_gradients_linear_saved_queries_any(const struct call *call
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 16; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -5081,13 +5040,9 @@ static void linear_elu_gradients_linear_row_sums_any(const struct call *call, in
     float *const dout_tile = (float *)(void *)(work + 1088); /* [e: 16, i: 16] */
     float *const saved_0_tile = (float *)(void *)(work + 2112); /* [i: 16] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_any(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t e = 0; e < 16; e++) out_tile[e * 16 + i] = 0;
+    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 4);
     /* saved_0_tile = saved_0, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
@@ -5170,9 +5125,7 @@ APART void linear_elu_gradients_linear_dq_keys_any(const struct call *call, int6
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -5281,9 +5234,7 @@ APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, i
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
+            transpose_padded_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
@@ -5291,9 +5242,7 @@ APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, i
             for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                 row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             /* dout_tile = dout_tile * saved_0_tile */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any saved_0_tile_3 = load_any(saved_0_tile + i);
@@ -5320,9 +5269,7 @@ APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, i
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 16; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -5412,9 +5359,7 @@ APART void linear_elu_gradients_linear_dq_keys_alone_any(const struct call *call
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -5582,9 +5527,7 @@ APART void linear_elu_gradients_linear_dk_dv_queries_any(const struct call *call
             i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             if (dk) {
                 /* row_0_tile = row_0, with zeros beyond the last row */
                 for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
@@ -5721,14 +5664,10 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
         (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         if (dk) {
             /* v_tile = v, with zeros beyond the last row */
-            transpose_any(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t e = 0; e < 16; e++) v_tile[e * 16 + j] = 0;
+            transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16, 64);
         }
         /* query_features = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
         for (int64_t d = 0; d < 16; d++) {
@@ -5790,13 +5729,10 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
                 for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 16) {
                     const int64_t i1 = min(i0 + 16, i_end);
                     /* q_tile_2 = q, with zeros beyond the last row */
-                    transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16, 64);
-                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                        for (int64_t d = 0; d < 16; d++) q_tile_2[d * 16 + i] = 0;
+                    transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16, 64);
                     /* dout_tile = dout, with zeros beyond the last row */
-                    transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
-                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                        for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
+                    transpose_padded_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16,
+                        64);
                     /* saved_0_tile = saved_0, with zeros beyond the last row */
                     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                         saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;

@@ -242,8 +242,10 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -251,6 +253,26 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
     int64_t to_row, int64_t ahead)
 {
     transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
+    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 16) {
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v4(to + column * to_row, (vec_v4){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -631,9 +653,7 @@ TARGET_v4 APART void linformer_queries_v4(const struct call *call, int64_t task,
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -885,9 +905,7 @@ TARGET_v4 APART void linformer_few_queries_v4(const struct call *call, int64_t t
         store_v4(query_max + r, splat_v4(-FLT_MAX));
     }
     /* sum_from_state_turned = sum_from_state, with zeros beyond the last row */
-    transpose_v4(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64, 64);
-    for (int64_t r = r1; r < r0 + round_up(r1 - r0, 16); r++)
-        for (int64_t s = 0; s < 256; s++) sum_from_state_turned[s * 64 + r] = 0;
+    transpose_padded_v4(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64, 64);
     /* query_max max= sum_from_state_turned */
     for (int64_t r = r0; r < r1; r += 16) {
         vec_v4 query_max_in[4];
@@ -912,9 +930,7 @@ TARGET_v4 APART void linformer_few_queries_v4(const struct call *call, int64_t t
         store_v4(query_sum + r, splat_v4(0.0f));
     }
     /* query_2_turned = sum_from_state, with zeros beyond the last row */
-    transpose_v4(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64, 64);
-    for (int64_t r = r1; r < r0 + round_up(r1 - r0, 16); r++)
-        for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
+    transpose_padded_v4(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64, 64);
     /* query_sum += query_2_turned */
     for (int64_t r = r0; r < r1; r += 16) {
         vec_v4 query_sum_in = (vec_v4){0};
@@ -1058,8 +1074,10 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -1067,6 +1085,26 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
     int64_t to_row, int64_t ahead)
 {
     transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
+    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 8) {
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v3(to + column * to_row, (vec_v3){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -1455,9 +1493,7 @@ TARGET_v3 APART void linformer_queries_v3(const struct call *call, int64_t task,
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1714,9 +1750,7 @@ TARGET_v3 APART void linformer_few_queries_v3(const struct call *call, int64_t t
         store_v3(query_max + r, splat_v3(-FLT_MAX));
     }
     /* sum_from_state_turned = sum_from_state, with zeros beyond the last row */
-    transpose_v3(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64, 64);
-    for (int64_t r = r1; r < r0 + round_up(r1 - r0, 8); r++)
-        for (int64_t s = 0; s < 256; s++) sum_from_state_turned[s * 64 + r] = 0;
+    transpose_padded_v3(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64, 64);
     /* query_max max= sum_from_state_turned */
     for (int64_t r = r0; r < r1; r += 8) {
         vec_v3 query_max_in[4];
@@ -1741,9 +1775,7 @@ TARGET_v3 APART void linformer_few_queries_v3(const struct call *call, int64_t t
         store_v3(query_sum + r, splat_v3(0.0f));
     }
     /* query_2_turned = sum_from_state, with zeros beyond the last row */
-    transpose_v3(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64, 64);
-    for (int64_t r = r1; r < r0 + round_up(r1 - r0, 8); r++)
-        for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
+    transpose_padded_v3(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64, 64);
     /* query_sum += query_2_turned */
     for (int64_t r = r0; r < r1; r += 8) {
         vec_v3 query_sum_in = (vec_v3){0};
@@ -1878,8 +1910,10 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -1887,6 +1921,27 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
     int64_t to_row, int64_t ahead)
 {
     transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
+   */
+APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
+    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 4) {
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_any(to + column * to_row, (vec_any){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -2270,9 +2325,7 @@ APART void linformer_queries_any(const struct call *call, int64_t task, const st
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2525,9 +2578,7 @@ APART void linformer_few_queries_any(const struct call *call, int64_t task, cons
         store_any(query_max + r, splat_any(-FLT_MAX));
     }
     /* sum_from_state_turned = sum_from_state, with zeros beyond the last row */
-    transpose_any(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64, 64);
-    for (int64_t r = r1; r < r0 + round_up(r1 - r0, 4); r++)
-        for (int64_t s = 0; s < 256; s++) sum_from_state_turned[s * 64 + r] = 0;
+    transpose_padded_any(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64, 64);
     /* query_max max= sum_from_state_turned */
     for (int64_t r = r0; r < r1; r += 4) {
         vec_any query_max_in[4];
@@ -2552,9 +2603,7 @@ APART void linformer_few_queries_any(const struct call *call, int64_t task, cons
         store_any(query_sum + r, splat_any(0.0f));
     }
     /* query_2_turned = sum_from_state, with zeros beyond the last row */
-    transpose_any(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64, 64);
-    for (int64_t r = r1; r < r0 + round_up(r1 - r0, 4); r++)
-        for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
+    transpose_padded_any(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64, 64);
     /* query_sum += query_2_turned */
     for (int64_t r = r0; r < r1; r += 4) {
         vec_any query_sum_in = (vec_any){0};

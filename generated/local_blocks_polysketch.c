@@ -251,15 +251,31 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
+    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 16) {
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v4(to + column * to_row, (vec_v4){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -677,9 +693,7 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
         float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
         /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
         dot0_v4(round_up(i1 - i0, 16), sketch_g1, q_tile, query_g1);
         /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
@@ -707,9 +721,7 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
         min(i1 + query_start, i1 + query_start - floor_mod(i1 + query_start - 1, 64) + 63)); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
         dot1_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
@@ -872,9 +884,7 @@ TARGET_v4 APART void local_blocks_polysketch_keys_v4(const struct call *call, in
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
         dot5_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
@@ -1017,9 +1027,7 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
             dot5_v4(round_up(i1 - i0, 16), sketch_g1, q_tile, query_g1);
             /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
@@ -1077,9 +1085,7 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
                 /* key_g1_2[r][j] = sum over d of sketch_g1 * k_tile_2 */
                 dot5_v4(round_up(j1 - j0, 16), sketch_g1, k_tile_2, key_g1_2);
                 /* key_g2_2[r][j] = sum over d of sketch_g2 * k_tile_2 */
@@ -1298,9 +1304,7 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
         j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
         dot11_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
@@ -1551,15 +1555,31 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
+    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 8) {
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v3(to + column * to_row, (vec_v3){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -1985,9 +2005,7 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
         /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
         dot0_v3(round_up(i1 - i0, 8), sketch_g1, q_tile, query_g1);
         /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
@@ -2015,9 +2033,7 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
         min(i1 + query_start, i1 + query_start - floor_mod(i1 + query_start - 1, 64) + 63)); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
         dot1_v3(round_up(j1 - j0, 8), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
@@ -2180,9 +2196,7 @@ TARGET_v3 APART void local_blocks_polysketch_keys_v3(const struct call *call, in
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
         dot5_v3(round_up(j1 - j0, 8), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
@@ -2325,9 +2339,7 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
             dot5_v3(round_up(i1 - i0, 8), sketch_g1, q_tile, query_g1);
             /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
@@ -2385,9 +2397,7 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
                 /* key_g1_2[r][j] = sum over d of sketch_g1 * k_tile_2 */
                 dot5_v3(round_up(j1 - j0, 8), sketch_g1, k_tile_2, key_g1_2);
                 /* key_g2_2[r][j] = sum over d of sketch_g2 * k_tile_2 */
@@ -2606,9 +2616,7 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
         j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
         dot11_v3(round_up(j1 - j0, 8), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
@@ -2849,15 +2857,32 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
+   */
+APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
+    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 4) {
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_any(to + column * to_row, (vec_any){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -3281,9 +3306,7 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
         /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
         dot0_any(round_up(i1 - i0, 4), sketch_g1, q_tile, query_g1);
         /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
@@ -3312,9 +3335,7 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
         min(i1 + query_start, i1 + query_start - floor_mod(i1 + query_start - 1, 64) + 63)); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
         dot1_any(round_up(j1 - j0, 4), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
@@ -3477,9 +3498,7 @@ APART void local_blocks_polysketch_keys_any(const struct call *call, int64_t tas
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
         dot5_any(round_up(j1 - j0, 4), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
@@ -3622,9 +3641,7 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
             dot5_any(round_up(i1 - i0, 4), sketch_g1, q_tile, query_g1);
             /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
@@ -3682,9 +3699,7 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
                 /* key_g1_2[r][j] = sum over d of sketch_g1 * k_tile_2 */
                 dot5_any(round_up(j1 - j0, 4), sketch_g1, k_tile_2, key_g1_2);
                 /* key_g2_2[r][j] = sum over d of sketch_g2 * k_tile_2 */
@@ -3903,9 +3918,7 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
         j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
         dot11_any(round_up(j1 - j0, 4), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */

@@ -246,15 +246,31 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
+    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 16) {
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v4(to + column * to_row, (vec_v4){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -669,9 +685,7 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
         float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
         /* query_w[c][i] = sum over d of features_w * q_tile */
         dot0_v4(round_up(i1 - i0, 16), features_w, q_tile, query_w);
         /* query = max(query_w, 0.0f) + 0.001f */
@@ -696,9 +710,7 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot1_v4(round_up(j1 - j0, 16), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
@@ -831,9 +843,7 @@ TARGET_v4 APART void performer_relu_keys_v4(const struct call *call, int64_t tas
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot5_v4(round_up(j1 - j0, 16), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
@@ -937,9 +947,7 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             /* query_w[c][i] = sum over d of features_w * q_tile */
             dot5_v4(round_up(i1 - i0, 16), features_w, q_tile, query_w);
             /* query_w = max(query_w, 0.0f) + 0.001f */
@@ -991,9 +999,7 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
                 /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
                 dot5_v4(round_up(j1 - j0, 16), features_w, k_tile_2, key_w_2);
                 /* key_w_2 = max(key_w_2, 0.0f) + 0.001f */
@@ -1191,9 +1197,7 @@ TARGET_v4 APART void performer_relu_few_keys_v4(const struct call *call, int64_t
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot11_v4(round_up(j1 - j0, 16), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
@@ -1418,15 +1422,31 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
+    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 8) {
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v3(to + column * to_row, (vec_v3){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -1849,9 +1869,7 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
         /* query_w[c][i] = sum over d of features_w * q_tile */
         dot0_v3(round_up(i1 - i0, 8), features_w, q_tile, query_w);
         /* query = max(query_w, 0.0f) + 0.001f */
@@ -1876,9 +1894,7 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot1_v3(round_up(j1 - j0, 8), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
@@ -2011,9 +2027,7 @@ TARGET_v3 APART void performer_relu_keys_v3(const struct call *call, int64_t tas
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot5_v3(round_up(j1 - j0, 8), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
@@ -2117,9 +2131,7 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             /* query_w[c][i] = sum over d of features_w * q_tile */
             dot5_v3(round_up(i1 - i0, 8), features_w, q_tile, query_w);
             /* query_w = max(query_w, 0.0f) + 0.001f */
@@ -2171,9 +2183,7 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
                 /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
                 dot5_v3(round_up(j1 - j0, 8), features_w, k_tile_2, key_w_2);
                 /* key_w_2 = max(key_w_2, 0.0f) + 0.001f */
@@ -2371,9 +2381,7 @@ TARGET_v3 APART void performer_relu_few_keys_v3(const struct call *call, int64_t
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot11_v3(round_up(j1 - j0, 8), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
@@ -2588,15 +2596,32 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
+   */
+APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
+    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 4) {
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_any(to + column * to_row, (vec_any){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -3017,9 +3042,7 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
         /* query_w[c][i] = sum over d of features_w * q_tile */
         dot0_any(round_up(i1 - i0, 4), features_w, q_tile, query_w);
         /* query = max(query_w, 0.0f) + 0.001f */
@@ -3044,9 +3067,7 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot1_any(round_up(j1 - j0, 4), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
@@ -3178,9 +3199,7 @@ APART void performer_relu_keys_any(const struct call *call, int64_t task, const 
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot5_any(round_up(j1 - j0, 4), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
@@ -3282,9 +3301,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             /* query_w[c][i] = sum over d of features_w * q_tile */
             dot5_any(round_up(i1 - i0, 4), features_w, q_tile, query_w);
             /* query_w = max(query_w, 0.0f) + 0.001f */
@@ -3336,9 +3353,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
                 /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
                 dot5_any(round_up(j1 - j0, 4), features_w, k_tile_2, key_w_2);
                 /* key_w_2 = max(key_w_2, 0.0f) + 0.001f */
@@ -3537,9 +3552,7 @@ APART void performer_relu_few_keys_any(const struct call *call, int64_t task, co
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot11_any(round_up(j1 - j0, 4), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */

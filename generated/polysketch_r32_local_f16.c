@@ -790,8 +790,8 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
         /* q_tile = q, with zeros beyond the last row */
         transpose_widened_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        for (int64_t d = 0; d < 64; d++)
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) q_tile[d * 32 + i] = 0;
         /* query_sum = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(query_sum + i, splat_v4(0.0f));
@@ -862,8 +862,8 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        for (int64_t d = 0; d < 64; d++)
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) k_tile[d * 96 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 16) {
@@ -1081,8 +1081,8 @@ TARGET_v4 APART void polysketch_r32_local_f16_keys_v4(const struct call *call, i
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+        for (int64_t d = 0; d < 64; d++)
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) k_tile[d * 64 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 16) {
@@ -1255,8 +1255,8 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_widened_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+            for (int64_t d = 0; d < 64; d++)
+                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) q_tile[d * 64 + i] = 0;
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_sum + i, splat_v4(0.0f));
@@ -1365,8 +1365,8 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
+                for (int64_t d = 0; d < 64; d++)
+                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) k_tile_2[d * 64 + j] = 0;
                 /* v_tile_2 = v, widened */
                 for (int64_t j = 0; j < j1 - j0; j++)
                     for (int64_t e = 0; e < 64; e += 16) {
@@ -1666,8 +1666,8 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_keys_v4(const struct call *cal
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        for (int64_t d = 0; d < 64; d++)
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) k_tile[d * 144 + j] = 0;
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum + j, splat_v4(0.0f));
@@ -2457,8 +2457,8 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
         transpose_widened_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        for (int64_t d = 0; d < 64; d++)
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) q_tile[d * 16 + i] = 0;
         /* query_sum = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(query_sum + i, splat_v3(0.0f));
@@ -2529,8 +2529,8 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        for (int64_t d = 0; d < 64; d++)
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) k_tile[d * 96 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 8) {
@@ -2748,8 +2748,8 @@ TARGET_v3 APART void polysketch_r32_local_f16_keys_v3(const struct call *call, i
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+        for (int64_t d = 0; d < 64; d++)
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) k_tile[d * 64 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 8) {
@@ -2922,8 +2922,8 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_widened_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+            for (int64_t d = 0; d < 64; d++)
+                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) q_tile[d * 64 + i] = 0;
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_sum + i, splat_v3(0.0f));
@@ -3032,8 +3032,8 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
+                for (int64_t d = 0; d < 64; d++)
+                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) k_tile_2[d * 64 + j] = 0;
                 /* v_tile_2 = v, widened */
                 for (int64_t j = 0; j < j1 - j0; j++)
                     for (int64_t e = 0; e < 64; e += 8) {
@@ -3333,8 +3333,8 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_keys_v3(const struct call *cal
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        for (int64_t d = 0; d < 64; d++)
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) k_tile[d * 144 + j] = 0;
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum + j, splat_v3(0.0f));
@@ -4120,8 +4120,8 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
         transpose_widened_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        for (int64_t d = 0; d < 64; d++)
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) q_tile[d * 16 + i] = 0;
         /* query_sum = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(query_sum + i, splat_any(0.0f));
@@ -4192,8 +4192,8 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        for (int64_t d = 0; d < 64; d++)
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) k_tile[d * 96 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 4) {
@@ -4411,8 +4411,8 @@ APART void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t ta
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+        for (int64_t d = 0; d < 64; d++)
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) k_tile[d * 64 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 4) {
@@ -4585,8 +4585,8 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
             transpose_widened_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+            for (int64_t d = 0; d < 64; d++)
+                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) q_tile[d * 64 + i] = 0;
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_sum + i, splat_any(0.0f));
@@ -4695,8 +4695,8 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
                 transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
+                for (int64_t d = 0; d < 64; d++)
+                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) k_tile_2[d * 64 + j] = 0;
                 /* v_tile_2 = v, widened */
                 for (int64_t j = 0; j < j1 - j0; j++)
                     for (int64_t e = 0; e < 64; e += 4) {
@@ -4996,8 +4996,8 @@ APART void polysketch_r32_local_f16_few_keys_any(const struct call *call, int64_
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        for (int64_t d = 0; d < 64; d++)
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) k_tile[d * 144 + j] = 0;
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum + j, splat_any(0.0f));

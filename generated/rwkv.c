@@ -299,15 +299,31 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
+    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 16) {
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v4(to + column * to_row, (vec_v4){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -753,18 +769,12 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
     float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 64 + i] = 0;
+    transpose_padded_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 16);
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile, 64,
-        16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
+    transpose_padded_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+        log_decay_q_low_tile, 64, 16);
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -775,18 +785,13 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 288 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 288 + j] = 0;
+        transpose_padded_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288,
+            64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            288, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
+        transpose_padded_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            log_decay_k_low_tile, 288, 64);
         /* weight = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -886,18 +891,12 @@ TARGET_v4 APART void rwkv_keys_v4(const struct call *call, int64_t task, const s
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
+        transpose_padded_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
+        transpose_padded_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            log_decay_k_low_tile, 16, 64);
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1028,18 +1027,12 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
+        transpose_padded_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-        transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
+        transpose_padded_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+            log_decay_q_low_tile, 16, 64);
         /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
            - log_decay_chunk_l ... */
         const int t_7 = chunk == 0;
@@ -1064,18 +1057,13 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 16 + j] = 0;
+            transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
             /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 16 + j] = 0;
+            transpose_padded_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2,
+                16, 64);
             /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-            transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            transpose_padded_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
                 log_decay_k_low_tile_2, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1293,15 +1281,31 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
+    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 8) {
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v3(to + column * to_row, (vec_v3){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -1747,18 +1751,12 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
     float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 64 + i] = 0;
+    transpose_padded_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 8);
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile, 64,
-        8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
+    transpose_padded_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+        log_decay_q_low_tile, 64, 8);
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1769,18 +1767,13 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 288 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 288 + j] = 0;
+        transpose_padded_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288,
+            64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            288, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
+        transpose_padded_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            log_decay_k_low_tile, 288, 64);
         /* weight = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1879,18 +1872,12 @@ TARGET_v3 APART void rwkv_keys_v3(const struct call *call, int64_t task, const s
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
+        transpose_padded_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
+        transpose_padded_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            log_decay_k_low_tile, 16, 64);
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2021,18 +2008,12 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
+        transpose_padded_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-        transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
+        transpose_padded_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+            log_decay_q_low_tile, 16, 64);
         /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
            - log_decay_chunk_l ... */
         const int t_7 = chunk == 0;
@@ -2057,18 +2038,13 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 16 + j] = 0;
+            transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
             /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 16 + j] = 0;
+            transpose_padded_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2,
+                16, 64);
             /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-            transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            transpose_padded_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
                 log_decay_k_low_tile_2, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2277,15 +2253,32 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
+   */
+APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
+    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 4) {
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_any(to + column * to_row, (vec_any){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -2730,18 +2723,12 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
     float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 64 + i] = 0;
+    transpose_padded_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 4);
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-        64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
+    transpose_padded_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+        log_decay_q_low_tile, 64, 4);
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2752,18 +2739,13 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 288 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 288 + j] = 0;
+        transpose_padded_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288,
+            64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+        transpose_padded_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
             log_decay_k_low_tile, 288, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
         /* weight = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2863,18 +2845,13 @@ APART void rwkv_keys_any(const struct call *call, int64_t task, const struct par
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
+        transpose_padded_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16,
+            64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+        transpose_padded_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
             log_decay_k_low_tile, 16, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3005,18 +2982,13 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
+        transpose_padded_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16,
+            64);
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-        transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+        transpose_padded_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
             log_decay_q_low_tile, 16, 64);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
            - log_decay_chunk_l ... */
         const int t_7 = chunk == 0;
@@ -3041,18 +3013,13 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 16 + j] = 0;
+            transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
             /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 16 + j] = 0;
+            transpose_padded_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2,
+                16, 64);
             /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-            transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            transpose_padded_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
                 log_decay_k_low_tile_2, 16, 64);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {

@@ -361,8 +361,10 @@ TARGET_v4bf16amx INLINE void transpose_some_v4bf16amx(const float *from, int64_t
         exchange_v4bf16amx(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4bf16amx(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -1681,8 +1683,10 @@ TARGET_v4bf16 INLINE void transpose_some_v4bf16(const float *from, int64_t from_
         exchange_v4bf16(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4bf16(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -2952,8 +2956,10 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -3472,8 +3478,8 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
         /* q_tile = q, with zeros beyond the last row */
         transpose_widened_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        for (int64_t d = 0; d < 64; d++)
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) q_tile[d * 32 + i] = 0;
         /* query = q_tile * 0.18033688f */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -4041,8 +4047,10 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -4574,8 +4582,8 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
         transpose_widened_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        for (int64_t d = 0; d < 64; d++)
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) q_tile[d * 16 + i] = 0;
         /* query = q_tile * 0.18033688f */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -5129,8 +5137,10 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -5658,8 +5668,8 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
         transpose_widened_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        for (int64_t d = 0; d < 64; d++)
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) q_tile[d * 16 + i] = 0;
         /* query = q_tile * 0.18033688f */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += 4) {

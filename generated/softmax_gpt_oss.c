@@ -410,8 +410,10 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -419,6 +421,26 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
     int64_t to_row, int64_t ahead)
 {
     transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
+    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 16) {
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v4(to + column * to_row, (vec_v4){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -960,9 +982,7 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
         float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
         /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
@@ -998,9 +1018,7 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
     for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_3 = j0 + j + lane_v4;
@@ -1268,9 +1286,7 @@ TARGET_v4 APART void softmax_gpt_oss_few_keys_v4(const struct call *call, int64_
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_3 = j0 + j + lane_v4;
@@ -1545,9 +1561,7 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
         float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
         float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
         /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
@@ -1576,9 +1590,7 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
     for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_3 = j0 + j + lane_v4;
@@ -1709,13 +1721,9 @@ TARGET_v4 static void softmax_gpt_oss_row_sums_v4(const struct call *call, int64
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(result + i, splat_v4(0.0f));
@@ -1790,14 +1798,10 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
     float *const q_tile = (float *)(void *)(work + 212992); /* [d: 64, i: 144] */
     float *const v_tile = (float *)(void *)(work + 870400); /* [e: 64, j: 256 of 272] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 272, 64);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 272 + j] = 0;
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 272, 64);
     if (dk || sum_0) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 272, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t e = 0; e < 64; e++) v_tile[e * 272 + j] = 0;
+        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 272, 64);
     }
     if (j0 <= 0) {
         for (int64_t m = 0; m < members; m++) {
@@ -1861,9 +1865,7 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
         for (int64_t i0 = max(0, j0 - query_start), i_end = min(n_q, j1 - query_start + 127); i0 < i_end; i0 += 144) {
             const int64_t i1 = min(i0 + 144, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144, 64);
             /* key_cos = cos((i + query_start) * rope_theta); key_sin = sin((i + query_start) * rope_theta) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_4 = (i0 + i + lane_v4) + query_start;
@@ -2069,13 +2071,9 @@ TARGET_v4 static void softmax_gpt_oss_sums2_v4(const struct call *call, int64_t 
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* out_tile = out, with zeros beyond the last row */
-            transpose_v4(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+            transpose_padded_v4(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+            transpose_padded_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -2126,9 +2124,7 @@ TARGET_v4 static void softmax_gpt_oss_dq_v4(const struct call *call, int64_t tas
     const int64_t dq_row = call->p.dq.row;
     float *const sum_0_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_v4(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) sum_0_tile[d * 64 + i] = 0;
+    transpose_padded_v4(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64, 16);
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
@@ -2219,9 +2215,7 @@ TARGET_v4 static void softmax_gpt_oss_prepare_v4(const struct call *call, int64_
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
@@ -2279,9 +2273,7 @@ TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t
     float *const q_tile = (float *)(void *)(work + 16384); /* [d: 64, i: 32] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
@@ -2896,8 +2888,10 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -2905,6 +2899,26 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
     int64_t to_row, int64_t ahead)
 {
     transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
+    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 8) {
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v3(to + column * to_row, (vec_v3){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -3460,9 +3474,7 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
         /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
@@ -3498,9 +3510,7 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
     for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_3 = j0 + j + lane_v3;
@@ -3768,9 +3778,7 @@ TARGET_v3 APART void softmax_gpt_oss_few_keys_v3(const struct call *call, int64_
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_3 = j0 + j + lane_v3;
@@ -4045,9 +4053,7 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
         float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
         float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
         /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
@@ -4076,9 +4082,7 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
     for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_3 = j0 + j + lane_v3;
@@ -4209,13 +4213,9 @@ TARGET_v3 static void softmax_gpt_oss_row_sums_v3(const struct call *call, int64
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(result + i, splat_v3(0.0f));
@@ -4290,14 +4290,10 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
     float *const q_tile = (float *)(void *)(work + 212992); /* [d: 64, i: 144] */
     float *const v_tile = (float *)(void *)(work + 870400); /* [e: 64, j: 256 of 272] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 272, 64);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 272 + j] = 0;
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 272, 64);
     if (dk || sum_0) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 272, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t e = 0; e < 64; e++) v_tile[e * 272 + j] = 0;
+        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 272, 64);
     }
     if (j0 <= 0) {
         for (int64_t m = 0; m < members; m++) {
@@ -4361,9 +4357,7 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
         for (int64_t i0 = max(0, j0 - query_start), i_end = min(n_q, j1 - query_start + 127); i0 < i_end; i0 += 144) {
             const int64_t i1 = min(i0 + 144, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144, 64);
             /* key_cos = cos((i + query_start) * rope_theta); key_sin = sin((i + query_start) * rope_theta) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_4 = (i0 + i + lane_v3) + query_start;
@@ -4568,13 +4562,9 @@ TARGET_v3 static void softmax_gpt_oss_sums2_v3(const struct call *call, int64_t 
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* out_tile = out, with zeros beyond the last row */
-            transpose_v3(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+            transpose_padded_v3(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+            transpose_padded_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -4625,9 +4615,7 @@ TARGET_v3 static void softmax_gpt_oss_dq_v3(const struct call *call, int64_t tas
     const int64_t dq_row = call->p.dq.row;
     float *const sum_0_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_v3(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) sum_0_tile[d * 64 + i] = 0;
+    transpose_padded_v3(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64, 8);
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
@@ -4718,9 +4706,7 @@ TARGET_v3 static void softmax_gpt_oss_prepare_v3(const struct call *call, int64_
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
@@ -4778,9 +4764,7 @@ TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t
     float *const q_tile = (float *)(void *)(work + 8192); /* [d: 64, i: 16] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
@@ -5381,8 +5365,10 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -5390,6 +5376,27 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
     int64_t to_row, int64_t ahead)
 {
     transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
+   */
+APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
+    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 4) {
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_any(to + column * to_row, (vec_any){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -5941,9 +5948,7 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
         /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const ints_any t_0 = (i0 + i + lane_any) + query_start;
@@ -5979,9 +5984,7 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
     for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_3 = j0 + j + lane_any;
@@ -6249,9 +6252,7 @@ APART void softmax_gpt_oss_few_keys_any(const struct call *call, int64_t task, c
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_3 = j0 + j + lane_any;
@@ -6526,9 +6527,7 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
         float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
         float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
         /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const ints_any t_0 = (i0 + i + lane_any) + query_start;
@@ -6557,9 +6556,7 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
     for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_3 = j0 + j + lane_any;
@@ -6690,13 +6687,9 @@ static void softmax_gpt_oss_row_sums_any(const struct call *call, int64_t task, 
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(result + i, splat_any(0.0f));
@@ -6771,14 +6764,10 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
     float *const q_tile = (float *)(void *)(work + 147456); /* [d: 64, i: 144] */
     float *const v_tile = (float *)(void *)(work + 493568); /* [e: 64, j: 128 of 144] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
     if (dk || sum_0) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t e = 0; e < 64; e++) v_tile[e * 144 + j] = 0;
+        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 144, 64);
     }
     if (j0 <= 0) {
         for (int64_t m = 0; m < members; m++) {
@@ -6842,9 +6831,7 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
         for (int64_t i0 = max(0, j0 - query_start), i_end = min(n_q, j1 - query_start + 127); i0 < i_end; i0 += 144) {
             const int64_t i1 = min(i0 + 144, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144, 64);
             /* key_cos = cos((i + query_start) * rope_theta); key_sin = sin((i + query_start) * rope_theta) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_4 = (i0 + i + lane_any) + query_start;
@@ -7050,13 +7037,9 @@ static void softmax_gpt_oss_sums2_any(const struct call *call, int64_t task, uns
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* out_tile = out, with zeros beyond the last row */
-            transpose_any(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+            transpose_padded_any(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+            transpose_padded_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -7108,9 +7091,7 @@ static void softmax_gpt_oss_dq_any(const struct call *call, int64_t task, unsign
     const int64_t dq_row = call->p.dq.row;
     float *const sum_0_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_any(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) sum_0_tile[d * 64 + i] = 0;
+    transpose_padded_any(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64, 4);
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const ints_any t_0 = (i0 + i + lane_any) + query_start;
@@ -7201,9 +7182,7 @@ static void softmax_gpt_oss_prepare_any(const struct call *call, int64_t task, u
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const ints_any t_0 = (i0 + i + lane_any) + query_start;
@@ -7261,9 +7240,7 @@ static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, un
     float *const q_tile = (float *)(void *)(work + 8192); /* [d: 64, i: 16] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const ints_any t_0 = (i0 + i + lane_any) + query_start;

@@ -342,8 +342,10 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -351,6 +353,26 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
     int64_t to_row, int64_t ahead)
 {
     transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
+    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 16) {
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v4(to + column * to_row, (vec_v4){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -845,9 +867,7 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
     const float t_0 = factor_array[0] * 0.125f;
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1312,9 +1332,7 @@ TARGET_v4 static void softmax_ssmax_saved_v4(const struct call *call, int64_t ta
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
     const float t_0 = factor_array[0] * 0.125f;
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1416,13 +1434,9 @@ TARGET_v4 static void softmax_ssmax_row_sums_v4(const struct call *call, int64_t
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(result + i, splat_v4(0.0f));
@@ -1505,13 +1519,9 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+            transpose_padded_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+            transpose_padded_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -1701,14 +1711,10 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
@@ -2013,8 +2019,10 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -2022,6 +2030,26 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
     int64_t to_row, int64_t ahead)
 {
     transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
+    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 8) {
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v3(to + column * to_row, (vec_v3){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -2530,9 +2558,7 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
     const float t_0 = factor_array[0] * 0.125f;
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3000,9 +3026,7 @@ TARGET_v3 static void softmax_ssmax_saved_v3(const struct call *call, int64_t ta
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
     const float t_0 = factor_array[0] * 0.125f;
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3108,13 +3132,9 @@ TARGET_v3 static void softmax_ssmax_row_sums_v3(const struct call *call, int64_t
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(result + i, splat_v3(0.0f));
@@ -3197,13 +3217,9 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+            transpose_padded_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+            transpose_padded_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -3393,14 +3409,10 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
@@ -3691,8 +3703,10 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -3700,6 +3714,27 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
     int64_t to_row, int64_t ahead)
 {
     transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
+   */
+APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
+    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 4) {
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_any(to + column * to_row, (vec_any){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -4206,9 +4241,7 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
     const float t_0 = factor_array[0] * 0.125f;
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4676,9 +4709,7 @@ static void softmax_ssmax_saved_any(const struct call *call, int64_t task, unsig
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
     const float t_0 = factor_array[0] * 0.125f;
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4785,13 +4816,9 @@ static void softmax_ssmax_row_sums_any(const struct call *call, int64_t task, un
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
+    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(result + i, splat_any(0.0f));
@@ -4874,13 +4901,9 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+            transpose_padded_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
+            transpose_padded_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -5071,14 +5094,10 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
+        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */

@@ -361,8 +361,10 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -370,6 +372,26 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
     int64_t to_row, int64_t ahead)
 {
     transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
+    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 16) {
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v4(to + column * to_row, (vec_v4){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -772,9 +794,7 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
     float *const table_at_kept = (float *)(void *)(work + 44096); /* [32 tiles, j: 64, i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 16);
     /* q_tile = q_tile * 0.25503486f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1224,9 +1244,7 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
     struct remembered *const table_at_places = (struct remembered *)(void *)(work + 25600);
     float *const table_at_kept = (float *)(void *)(work + 27712); /* [32 tiles, j: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 16);
     /* q_tile = q_tile * 0.25503486f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1335,13 +1353,9 @@ TARGET_v4 static void softmax_swin_row_sums_v4(const struct call *call, int64_t 
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 8448); /* [e: 32, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t e = 0; e < 32; e++) out_tile[e * 64 + i] = 0;
+    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t e = 0; e < 32; e++) dout_tile[e * 64 + i] = 0;
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 16);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(result + i, splat_v4(0.0f));
@@ -1436,13 +1450,9 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
+            transpose_padded_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t e = 0; e < 32; e++) dout_tile[e * 64 + i] = 0;
+            transpose_padded_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -1667,14 +1677,10 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
     float *const table_at_kept = (float *)(void *)(work + 84032); /* [32 tiles, i: 64, j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 16);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-        for (int64_t d = 0; d < 32; d++) k_tile[d * 64 + j] = 0;
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 16);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64, 16);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t e = 0; e < 32; e++) v_tile[e * 64 + j] = 0;
+        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64, 16);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
@@ -1955,8 +1961,10 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -1964,6 +1972,26 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
     int64_t to_row, int64_t ahead)
 {
     transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
+    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 8) {
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v3(to + column * to_row, (vec_v3){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -2380,9 +2408,7 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
     float *const table_at_kept = (float *)(void *)(work + 44096); /* [32 tiles, j: 64, i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 8);
     /* q_tile = q_tile * 0.25503486f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2832,9 +2858,7 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
     struct remembered *const table_at_places = (struct remembered *)(void *)(work + 25600);
     float *const table_at_kept = (float *)(void *)(work + 27712); /* [32 tiles, j: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 8);
     /* q_tile = q_tile * 0.25503486f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2943,13 +2967,9 @@ TARGET_v3 static void softmax_swin_row_sums_v3(const struct call *call, int64_t 
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 8448); /* [e: 32, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t e = 0; e < 32; e++) out_tile[e * 64 + i] = 0;
+    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t e = 0; e < 32; e++) dout_tile[e * 64 + i] = 0;
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 8);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(result + i, splat_v3(0.0f));
@@ -3047,13 +3067,9 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
+            transpose_padded_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t e = 0; e < 32; e++) dout_tile[e * 64 + i] = 0;
+            transpose_padded_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -3278,14 +3294,10 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
     float *const table_at_kept = (float *)(void *)(work + 84032); /* [32 tiles, i: 64, j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 8);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-        for (int64_t d = 0; d < 32; d++) k_tile[d * 64 + j] = 0;
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 8);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64, 8);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t e = 0; e < 32; e++) v_tile[e * 64 + j] = 0;
+        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64, 8);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
@@ -3558,8 +3570,10 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -3567,6 +3581,27 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
     int64_t to_row, int64_t ahead)
 {
     transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
+   */
+APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
+    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 4) {
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_any(to + column * to_row, (vec_any){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -3982,9 +4017,7 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
     float *const table_at_kept = (float *)(void *)(work + 44096); /* [32 tiles, j: 64, i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 4);
     /* q_tile = q_tile * 0.25503486f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4431,9 +4464,7 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
     struct remembered *const table_at_places = (struct remembered *)(void *)(work + 25600);
     float *const table_at_kept = (float *)(void *)(work + 27712); /* [32 tiles, j: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 4);
     /* q_tile = q_tile * 0.25503486f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4542,13 +4573,9 @@ static void softmax_swin_row_sums_any(const struct call *call, int64_t task, uns
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 8448); /* [e: 32, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_any(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t e = 0; e < 32; e++) out_tile[e * 64 + i] = 0;
+    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t e = 0; e < 32; e++) dout_tile[e * 64 + i] = 0;
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 4);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(result + i, splat_any(0.0f));
@@ -4646,13 +4673,9 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
+            transpose_padded_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t e = 0; e < 32; e++) dout_tile[e * 64 + i] = 0;
+            transpose_padded_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -4878,14 +4901,10 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
     float *const table_at_kept = (float *)(void *)(work + 84032); /* [32 tiles, i: 64, j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_any(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 4);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-        for (int64_t d = 0; d < 32; d++) k_tile[d * 64 + j] = 0;
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 4);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_any(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64, 4);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t e = 0; e < 32; e++) v_tile[e * 64 + j] = 0;
+        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64, 4);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */

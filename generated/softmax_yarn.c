@@ -375,8 +375,10 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -384,6 +386,26 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
     int64_t to_row, int64_t ahead)
 {
     transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
+    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 16) {
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v4(to + column * to_row, (vec_v4){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -888,9 +910,7 @@ TARGET_v4 static void softmax_yarn_rows_v4(const struct call *call, int64_t task
         float *const sum = all_sum + (i0 - i_block) / 32 * 4096;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 4096;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 32, 16);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-            for (int64_t d = 0; d < 128; d++) q_tile[d * 32 + i] = 0;
+        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 32, 16);
         /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
            query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -927,9 +947,7 @@ TARGET_v4 static void softmax_yarn_rows_v4(const struct call *call, int64_t task
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 128; d++) k_tile[d * 96 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96, 64);
         /* key_cos = cos((j * 1.0f) * rope_angle); key_sin = sin((j * 1.0f) * rope_angle) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_3 = j0 + j + lane_v4;
@@ -1170,9 +1188,7 @@ TARGET_v4 APART void softmax_yarn_few_keys_v4(const struct call *call, int64_t t
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 128; d++) k_tile[d * 144 + j] = 0;
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144, 64);
         /* key_cos = cos((j * 1.0f) * rope_angle); key_sin = sin((j * 1.0f) * rope_angle) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_3 = j0 + j + lane_v4;
@@ -1413,9 +1429,7 @@ TARGET_v4 static void softmax_yarn_prepare_v4(const struct call *call, int64_t t
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 128; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 16);
     /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
        query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1473,9 +1487,7 @@ TARGET_v4 static void softmax_yarn_extend_v4(const struct call *call, int64_t ta
     float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 128; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 16);
     /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
        query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -2055,8 +2067,10 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -2064,6 +2078,26 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
     int64_t to_row, int64_t ahead)
 {
     transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
+    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 8) {
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v3(to + column * to_row, (vec_v3){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -2582,9 +2616,7 @@ TARGET_v3 static void softmax_yarn_rows_v3(const struct call *call, int64_t task
         float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 2048;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 16, 8);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-            for (int64_t d = 0; d < 128; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 16, 8);
         /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
            query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2621,9 +2653,7 @@ TARGET_v3 static void softmax_yarn_rows_v3(const struct call *call, int64_t task
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 128; d++) k_tile[d * 96 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96, 64);
         /* key_cos = cos((j * 1.0f) * rope_angle); key_sin = sin((j * 1.0f) * rope_angle) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_3 = j0 + j + lane_v3;
@@ -2864,9 +2894,7 @@ TARGET_v3 APART void softmax_yarn_few_keys_v3(const struct call *call, int64_t t
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 128; d++) k_tile[d * 144 + j] = 0;
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144, 64);
         /* key_cos = cos((j * 1.0f) * rope_angle); key_sin = sin((j * 1.0f) * rope_angle) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_3 = j0 + j + lane_v3;
@@ -3107,9 +3135,7 @@ TARGET_v3 static void softmax_yarn_prepare_v3(const struct call *call, int64_t t
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 128; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 8);
     /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
        query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3167,9 +3193,7 @@ TARGET_v3 static void softmax_yarn_extend_v3(const struct call *call, int64_t ta
     float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 128; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 8);
     /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
        query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3738,8 +3762,10 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -3747,6 +3773,27 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
     int64_t to_row, int64_t ahead)
 {
     transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
+   */
+APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
+    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 4) {
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_any(to + column * to_row, (vec_any){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -4263,9 +4310,7 @@ static void softmax_yarn_rows_any(const struct call *call, int64_t task, unsigne
         float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 2048;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 16, 4);
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-            for (int64_t d = 0; d < 128; d++) q_tile[d * 16 + i] = 0;
+        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 16, 4);
         /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
            query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4302,9 +4347,7 @@ static void softmax_yarn_rows_any(const struct call *call, int64_t task, unsigne
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 128; d++) k_tile[d * 96 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96, 64);
         /* key_cos = cos((j * 1.0f) * rope_angle); key_sin = sin((j * 1.0f) * rope_angle) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_3 = j0 + j + lane_any;
@@ -4543,9 +4586,7 @@ APART void softmax_yarn_few_keys_any(const struct call *call, int64_t task, cons
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 128; d++) k_tile[d * 144 + j] = 0;
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144, 64);
         /* key_cos = cos((j * 1.0f) * rope_angle); key_sin = sin((j * 1.0f) * rope_angle) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_3 = j0 + j + lane_any;
@@ -4785,9 +4826,7 @@ static void softmax_yarn_prepare_any(const struct call *call, int64_t task, unsi
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 128; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 4);
     /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
        query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4845,9 +4884,7 @@ static void softmax_yarn_extend_any(const struct call *call, int64_t task, unsig
     float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 128; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 4);
     /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
        query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {

@@ -668,6 +668,9 @@ struct array {
     /* Used by TILE with `kept`. If true, the tile is stored in a second state. This program merges it into the
        caller's state. */
     bool folded;
+    /* Used by a private TILE. If true, the tile is stored in the caller's state. It is the solution of a SOLVE. If the
+       last chunk of a call is not full, the next call does not solve its first equations again. */
+    bool solved;
     /* Used by TILE. It is the byte offset in the workspace or the state, a multiple of 64. -1 means that the tile is
        not allocated. */
     int64_t offset;

@@ -98,6 +98,8 @@ static const char *array_check(const struct scope *c, int number)
                 a->lane < 0 || a->lane >= m->axes || a->other < 0 || a->other >= m->axes || a->lane == a->other ||
                 !axis_is_sequence(&m->axis[a->lane]) || !axis_is_sequence(&m->axis[a->other])))
         return "only a private tile of rank 1 can have 'remembers', for the difference of two sequences";
+    if (a->solved && (a->kind != ARRAY_TILE || a->shared || a->rank != 2 || a->held))
+        return "only a private tile of rank 2 can be 'solved'";
     if (a->kind != ARRAY_TILE) return NULL;
     int64_t bytes = 0;
     for (int k = 0; k < a->rank; k++) {
@@ -108,7 +110,7 @@ static const char *array_check(const struct scope *c, int number)
     if (__builtin_mul_overflow(dtype_bytes(a->dtype), array_elements(a), &bytes)) return "it is too large";
     if (a->offset < -1 || (a->offset >= 0 && a->offset % 64)) return "its offset is not a multiple of 64";
     int64_t room = array_has_slots(c->loops, a) ? c->loops->slot
-                   : a->kept                    ? c->loops->kept
+                   : a->kept || a->solved       ? c->loops->kept
                    : a->shared                  ? c->loops->shared
                                                 : c->loops->workspace;
     if (a->offset >= 0 && (bytes > room || a->offset > room - bytes)) return "it does not fit in the workspace";

@@ -477,7 +477,8 @@ static void explain_state(const struct unit *p)
     }
     const long long sums = p->extends ? (long long)p->extend[0].c->loops->kept : 0, all = sums + rows * token;
     if (p->extends)
-        printf("    %lld bytes of sums and the last tokens, up to %lld tokens of %lld bytes", sums, rows, token);
+        printf("    %lld bytes of sums%s and the last tokens, up to %lld tokens of %lld bytes", sums,
+               graph_find_solve(p->graph) >= 0 ? ", corrected values" : "", rows, token);
     else if (p->read_first)
         printf("    the first %lld tokens and the last ones, up to %lld tokens of %lld bytes", (long long)p->read_first,
                rows, token);

@@ -76,6 +76,8 @@ static void make_foldable(struct maker *x)
         made->c = maker_compile(x, like->schedule, like->target, program, k == 0);
         program.kind = PROGRAM_FOLD_STATES;
         if (x->good) made->fold = maker_compile(x, like->schedule, like->target, program, k == 0);
+        /* After the sums, a state has solutions. Joining states does not use them. */
+        if (x->good) made->fold->loops->kept = made->c->loops->kept;
     }
 }
 
@@ -281,8 +283,9 @@ void maker_extend(struct maker *x)
         text_add(&t, "%s %s\n", dtype_name(spec_type_of_keys(p->spec)), dtype_name(spec_type_of_values(p->spec)));
     for (int a = 0; p->extends && a < p->extend[0].c->loops->arrays; a++) {
         const struct array *const array = &p->extend[0].c->loops->array[a];
-        for (int k = 0; array->kept && k < array->rank; k++) text_add(&t, " %lld", (long long)array->extent[k]);
-        if (array->kept) text_add(&t, " at %lld\n", (long long)array->offset);
+        for (int k = 0; (array->kept || array->solved) && k < array->rank; k++)
+            text_add(&t, " %lld", (long long)array->extent[k]);
+        if (array->kept || array->solved) text_add(&t, " at %lld\n", (long long)array->offset);
     }
     p->fingerprint = strtoull(arena_printf(p->arena, "%.16s", hash_text(p->arena, t.data, t.length)), NULL, 16);
     text_free(&t);

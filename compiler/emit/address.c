@@ -7,7 +7,9 @@
 
 const char *emit_first(const struct emitter *x, int axis)
 {
-    return x->cut[axis] ? arena_printf(x->m->arena, "%s0", x->m->axis[axis].name) : "0";
+    const char *const name = x->m->axis[axis].name;
+    if (axis + 1 == x->new_rows) return arena_printf(x->m->arena, "%s_new - %s0", name, name);
+    return x->cut[axis] ? arena_printf(x->m->arena, "%s0", name) : "0";
 }
 
 const char *emit_end(const struct emitter *x, int axis)
@@ -212,11 +214,13 @@ const char *emit_range(struct emitter *x, int axis)
 {
     const char *name = x->m->axis[axis].name;
     if (emit_apart(x, axis)) return emit_end(x, axis);
+    if (axis + 1 == x->new_rows) return arena_printf(x->m->arena, "%s1 - %s_new", name, name);
     const bool whole = axis_is_counted(&x->m->axis[axis]) || axis_is_whole(&x->m->axis[axis]);
     return whole && !x->cut[axis] ? emit_size(x->m, axis) : arena_printf(x->m->arena, "%s1 - %s0", name, name);
 }
 
-const char *emit_corner(struct emitter *x, const struct stmt *s, const struct ref *r)
+/* Returns the address of the first element that s uses, if it uses all rows. */
+static const char *whole_corner(struct emitter *x, const struct stmt *s, const struct ref *r)
 {
     struct ref first = *r;
     const struct array *a = &x->l->array[r->of];
@@ -237,4 +241,14 @@ const char *emit_corner(struct emitter *x, const struct stmt *s, const struct re
         return made;
     }
     return emit_address(x, &first);
+}
+
+const char *emit_corner(struct emitter *x, const struct stmt *s, const struct ref *r)
+{
+    const char *const corner = whole_corner(x, s, r);
+    const int axis = x->new_rows - 1;
+    if (axis < 0 || !ref_uses_axis(r, axis)) return corner;
+    const char *const rows = x->m->axis[axis].name, *const step = emit_step(x, r, axis);
+    return strcmp(step, "1") == 0 ? arena_printf(x->m->arena, "%s + (%s_new - %s0)", corner, rows, rows)
+                                  : arena_printf(x->m->arena, "%s + (%s_new - %s0) * (%s)", corner, rows, rows, step);
 }

@@ -63,19 +63,21 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
     if (!both || strcmp(emit_step(x, from, column), "1") != 0 || strcmp(emit_step(x, to, row), "1") != 0) return false;
     const bool out = x->l->array[to->of].kind == ARRAY_OUTPUT;
     const char *rows = emit_range(x, row), *to_row = emit_step(x, to, column), *name = x->m->axis[row].name;
+    const bool pads_itself = pads && !widens && !narrows;
     emit_line(x, "transpose%s%s_%s(%s, %s, %s, %s, %s, %s, %d);",
-              widens    ? "_widened"
-              : narrows ? "_narrowed"
-              : out     ? "_out"
-                        : "",
+              widens        ? "_widened"
+              : narrows     ? "_narrowed"
+              : out         ? "_out"
+              : pads_itself ? "_padded"
+                            : "",
               emit_type_suffix(x->m, x->l->array[from->of].dtype), x->suffix, emit_corner(x, s, from),
               emit_step(x, from, row), rows, emit_range(x, column), emit_corner(x, s, to), to_row,
               prefetched_rows(x, out || narrows ? column : row));
-    if (!pads) return true;
-    emit_line(x, "for (int64_t %s = %s; %s < %s; %s++)", name, emit_end(x, row), name, padded_end(x, row), name);
-    const char *other = x->m->axis[column].name;
-    emit_line(x, "    for (int64_t %s = 0; %s < %s; %s++) %s = 0;", other, other, emit_range(x, column), other,
-              emit_element(x, to));
+    if (!pads || pads_itself) return true;
+    const char *other = x->m->axis[column].name; /* the inner loop writes neighbouring elements */
+    emit_line(x, "for (int64_t %s = 0; %s < %s; %s++)", other, other, emit_range(x, column), other);
+    emit_line(x, "    for (int64_t %s = %s; %s < %s; %s++) %s = 0;", name, emit_end(x, row), name, padded_end(x, row),
+              name, emit_element(x, to));
     return true;
 }
 

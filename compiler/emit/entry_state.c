@@ -181,6 +181,13 @@ static void set_rows_of_queries(struct template_names *t, const struct kernel_ar
     template_set(t, "MORE_ROWS_OF_QUERIES", rows);
 }
 
+static bool stores_solution(const struct loops *l)
+{
+    bool stores = false;
+    for (int a = 0; a < l->arrays; a++) stores |= l->array[a].solved;
+    return stores;
+}
+
 void emit_set_state(struct template_names *t, const struct emitted_file *e)
 {
     const struct emission *const p = e->p;
@@ -188,6 +195,7 @@ void emit_set_state(struct template_names *t, const struct emitted_file *e)
                ids = emit_param_of_ids(p->arrays) && !emit_param_of_ids(p->arrays)->declared;
     template_set_number(t, "DECODE", decodes);
     template_set_number(t, "CARRIED", carried);
+    template_set_number(t, "SOLVES", carried && stores_solution(p->extend[0].c->loops));
     template_set_number(t, "PAGED", p->paged);
     template_set_number(t, "APPENDS", p->appends > 0);
     template_set_number(t, "ROWS_MOVE", p->rows_move);

@@ -73,12 +73,15 @@ struct emitter {
     int64_t fetched_lanes; /* the largest number of lanes of a dot_fetched product */
     struct text *out;
     int indent, temporaries;
-    const struct stmt *result; /* the COPY whose rows the task's first product prefetches, or NULL */
-    struct faded faded;        /* the test of the current loop over tiles; its dot is NULL if there is none */
-    bool task_axis[MAX_AXES];  /* axes with a fixed index in a task, such as b; pointers to arrays include that index */
-    int64_t stride[MAX_AXES];  /* distance between neighbouring indices in the current range; 0 means 1 */
-    bool block[MAX_AXES];      /* axes whose current range is a block, which inner loops divide into tiles */
-    bool from_last[MAX_AXES];  /* axes whose tiles are tasks, the last tile first */
+    const struct stmt *result;  /* the COPY whose rows the task's first product prefetches, or NULL */
+    const struct stmt *resumed; /* the loop over rows that resumes a solution, or NULL (resume.c) */
+    /* 1 + the axis of rows whose solution is in the state, if the statement that is printed leaves them out. Else 0 */
+    int new_rows;
+    struct faded faded;       /* the test of the current loop over tiles; its dot is NULL if there is none */
+    bool task_axis[MAX_AXES]; /* axes with a fixed index in a task, such as b; pointers to arrays include that index */
+    int64_t stride[MAX_AXES]; /* distance between neighbouring indices in the current range; 0 means 1 */
+    bool block[MAX_AXES];     /* axes whose current range is a block, which inner loops divide into tiles */
+    bool from_last[MAX_AXES]; /* axes whose tiles are tasks, the last tile first */
     /* true if the code that is printed now runs only if the last axis of its array is contiguous */
     bool contiguous;
     bool cut[MAX_AXES]; /* constant axes whose current range is only a part of the axis: f0 <= f < f1 */
@@ -167,6 +170,12 @@ int emit_remembered_tiles(const struct loops *l, int64_t offset[MAX_REMEMBERED])
 int emit_remembered_rank(const struct compilation *const *c, int compilations);
 void emit_recall(struct emitter *x, const struct stmt *s);
 void emit_missing(struct emitter *x, const struct stmt *s, void (*print)(struct emitter *x, const struct stmt *s));
+/* emit_resumes returns whether the rows of a loop have a solution in the caller's state, and then declares the first
+   row without one. emit_has_new_rows returns whether a statement in this loop is needed only for rows without one. */
+bool emit_resumes(struct emitter *x, const struct stmt *loop);
+bool emit_has_new_rows(const struct emitter *x, const struct stmt *s);
+/* Like emit_has_new_rows, for a statement that has these rows as its lanes. */
+bool emit_has_new_lanes(const struct emitter *x, const struct stmt *s);
 /* emit_fades returns whether a loop skips tiles, and describes the test. emit_faded prints it. */
 bool emit_fades(const struct compilation *c, const struct stmt *loop, struct faded *out);
 void emit_faded(struct emitter *x, const struct faded *faded);

@@ -59,6 +59,56 @@ static void emit_call(struct emitter *x, const char *product, const struct produ
     emit_product_call(x, product, given_to, count);
 }
 
+/* Returns C for the number of rows of a product, rounded up to whole vectors, if its operand and its result have room
+   for this number. Otherwise returns NULL. */
+static const char *rows_in_vectors(struct emitter *x, const struct stmt *s)
+{
+    const struct axis *const rows = &x->m->axis[s->axes[0]];
+    const struct array *const from = &x->l->array[s->operand[0].of], *const to = &x->l->array[s->assign[0].to.of];
+    if (rows->source == SIZE_CONSTANT)
+        return rows->extent % x->lanes || x->cut[s->axes[0]] ? NULL : emit_range(x, s->axes[0]);
+    if (from->kind != ARRAY_TILE || to->kind != ARRAY_TILE || from->extent[from->rank - 1] != to->extent[0] ||
+        to->extent[0] % x->lanes)
+        return NULL;
+    return to->extent[0] == x->lanes
+               ? arena_printf(x->m->arena, "%d", x->lanes)
+               : arena_printf(x->m->arena, "round_up(%s, %d)", emit_range(x, s->axes[0]), x->lanes);
+}
+
+/* Prints the start of a condition: a product with one query, or one new row of a SOLVE (resume.c), has its rows in the
+   lanes, because most lanes of its tile are empty. Prints nothing for products that have no such form. */
+static void emit_one_lane(struct emitter *x, const struct stmt *s)
+{
+    const struct ref *const to = &s->assign[0].to, *const row = &s->operand[0], *const lane = &s->operand[1];
+    const char *const size = "int64_t ", *const numbers = arena_printf(x->m->arena, "const %s *", x->real);
+    if (!program_keeps_state(&x->c->program) || s->operands != 2 || s->assign[0].fold != FOLD_SET ||
+        x->l->array[lane->of].paired || x->m->axis[s->axes[1]].source == SIZE_CONSTANT || x->cut[s->axis] ||
+        emit_most_lanes(x, to) != x->lanes || strcmp(emit_step(x, row, s->axes[0]), "1") != 0)
+        return;
+    const char *const rows = rows_in_vectors(x, s), *const name = x->m->axis[s->axes[1]].name;
+    if (!rows) return;
+    const bool resumed = x->resumed && x->resumed->axis == s->axes[1];
+    if (resumed && !emit_has_new_lanes(x, s)) return;
+    const struct product_argument argument[] = {
+        {"rows", size, rows},
+        {"lane", size, resumed ? arena_printf(x->m->arena, "%s_new - %s0", name, name) : "0"},
+        {"steps", size, emit_range(x, s->axis)},
+        {"span", size, x->m->axis[s->axis].source == SIZE_CONSTANT ? "32" : "192"},
+        {"a", numbers, emit_corner(x, s, row)},
+        {"a_step", size, emit_step(x, row, s->axis)},
+        {"b", numbers, emit_corner(x, s, lane)},
+        {"b_step", size, emit_step(x, lane, s->axis)},
+        {"c", arena_printf(x->m->arena, "%s *", x->real), emit_corner(x, s, to)},
+        {"c_row", size, emit_step(x, to, s->axes[0])},
+    };
+    emit_line(x, "if (%s == 1)",
+              resumed ? arena_printf(x->m->arena, "%s1 - %s_new", name, name) : emit_range(x, s->axes[1]));
+    x->indent += 4;
+    emit_call(x, "dot_lane", argument, (int)(sizeof argument / sizeof *argument));
+    x->indent -= 4;
+    emit_line(x, "else");
+}
+
 /* Prints a product in a tile that has pairs outside the region. Their weights are 0, and 0 * infinity is NaN. So
    infinite values are added separately, for the queries that see them. */
 static void emit_over_region(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
@@ -105,6 +155,7 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     x->indent -= 4;
     emit_line(x, "} else");
     x->indent += 4;
+    emit_one_lane(x, s);
     emit_call(x, paired ? "dot_paired" : "dot", argument, arguments);
     x->indent -= 4;
 }
@@ -368,21 +419,17 @@ static void emit_ahead(struct emitter *x, const struct stmt *s, const struct pro
     if (to) emit_line(x, "results = 0;");
 }
 
-/* Prints the start of a condition: a product with one query has its rows in the lanes, because most lanes of its tile
-   are empty. Prints nothing for products that have no such form. */
-static void emit_first_lane(struct emitter *x, const struct stmt *s)
+/* Prints the start of a condition: a product with one new row (resume.c) keeps all its sums in registers. */
+static void emit_one_row(struct emitter *x, const struct stmt *s)
 {
     const struct ref *const to = &s->assign[0].to, *const row = &s->operand[0], *const lane = &s->operand[1];
-    const struct axis *const rows = &x->m->axis[s->axes[0]], *const over = &x->m->axis[s->axis];
+    const struct axis *const over = &x->m->axis[s->axis], *const lanes = &x->m->axis[s->axes[1]];
     const char *const size = "int64_t ", *const numbers = arena_printf(x->m->arena, "const %s *", x->real);
-    if (!program_keeps_state(&x->c->program) || s->operands != 2 || s->where || s->assign[0].fold != FOLD_SET ||
-        x->l->array[lane->of].paired || x->m->axis[s->axes[1]].source == SIZE_CONSTANT ||
-        rows->source != SIZE_CONSTANT || rows->extent % x->lanes || x->cut[s->axes[0]] ||
-        over->source != SIZE_CONSTANT || x->cut[s->axis] || emit_most_lanes(x, to) != x->lanes ||
-        strcmp(emit_step(x, row, s->axes[0]), "1") != 0)
+    if (x->new_rows != s->axes[0] + 1 || lanes->source != SIZE_CONSTANT || x->cut[s->axes[1]] ||
+        over->source != SIZE_CONSTANT || x->cut[s->axis])
         return;
     const struct product_argument argument[] = {
-        {"rows", size, emit_range(x, s->axes[0])},
+        {"lanes", size, arena_printf(x->m->arena, "%lld", (long long)emit_most_lanes(x, to))},
         {"steps", size, emit_range(x, s->axis)},
         {"span", size, "32"},
         {"a", numbers, emit_corner(x, s, row)},
@@ -390,11 +437,10 @@ static void emit_first_lane(struct emitter *x, const struct stmt *s)
         {"b", numbers, emit_corner(x, s, lane)},
         {"b_step", size, emit_step(x, lane, s->axis)},
         {"c", arena_printf(x->m->arena, "%s *", x->real), emit_corner(x, s, to)},
-        {"c_row", size, emit_step(x, to, s->axes[0])},
     };
-    emit_line(x, "if (%s == 1)", emit_range(x, s->axes[1]));
+    emit_line(x, "if (%s == 1)", emit_range(x, s->axes[0]));
     x->indent += 4;
-    emit_call(x, "dot_first_lane", argument, (int)(sizeof argument / sizeof *argument));
+    emit_call(x, "dot_row", argument, (int)(sizeof argument / sizeof *argument));
     x->indent -= 4;
     emit_line(x, "else");
 }
@@ -470,7 +516,8 @@ void emit_dot(struct emitter *x, const struct stmt *s)
     else if (is_ahead(x, s))
         emit_ahead(x, s, argument, arguments);
     else if (!s->where) {
-        emit_first_lane(x, s);
+        emit_one_lane(x, s);
+        emit_one_row(x, s);
         emit_call(x, paired ? "dot_paired" : fetched ? fetched_product(x, lane) : "dot", argument, arguments);
     } else
         emit_over_region(x, s, argument, arguments);

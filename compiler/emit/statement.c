@@ -32,10 +32,12 @@ static bool begins_kept(const struct emitter *x, const struct stmt *s)
 
 static void emit_leaf(struct emitter *x, const struct stmt *s)
 {
+    x->new_rows = s->op != LOOPS_SOLVE && emit_has_new_rows(x, s) ? 1 + s->axes[0] : 0;
     if (s->op == LOOPS_MAP) emit_map(x, s);
     if (s->op == LOOPS_DOT) emit_dot(x, s);
     if (s->op == LOOPS_COPY) emit_copy(x, s);
     if (s->op == LOOPS_SOLVE) emit_solve(x, s);
+    x->new_rows = 0;
 }
 
 /* Prints a MAP, DOT or COPY statement, and the following statements that have the same condition (emit_condition).
@@ -78,7 +80,10 @@ static void emit_iteration(struct emitter *x, const struct stmt *loop, bool part
     x->cut[loop->axis] |= part;
     const struct faded outer = x->faded;
     if (!emit_fades(x->c, loop, &x->faded)) x->faded.dot = NULL;
+    const struct stmt *const resumed = x->resumed;
+    if (emit_resumes(x, loop)) x->resumed = loop;
     emit_statements(x, loop->body);
+    x->resumed = resumed;
     x->faded = outer;
     x->cut[loop->axis] &= !part;
 }

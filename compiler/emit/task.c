@@ -179,12 +179,12 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         if (array->kind == ARRAY_TABLE || (!has_word(body, c) && !has_word(body, last))) continue;
         if (array->kind == ARRAY_TILE) {
             if (array->offset < 0) continue;
-            const char *place = array_has_slots(x->l, array) ? "part->slots"
-                                : array->folded              ? task_kept(x, "folded")
-                                : array->kept                ? task_kept(x, "kept")
-                                : array->shared              ? "part->shared"
-                                : x->phases                  ? "part->work"
-                                                             : "work";
+            const char *place = array_has_slots(x->l, array)   ? "part->slots"
+                                : array->folded                ? task_kept(x, "folded")
+                                : array->kept || array->solved ? task_kept(x, "kept")
+                                : array->shared                ? "part->shared"
+                                : x->phases                    ? "part->work"
+                                                               : "work";
             const char *stored = emit_stored(array->dtype);
             if (array->remembered && array->rank == 2) {
                 text_add(out, "    struct remembered *const %s_places = (struct remembered *)(void *)(%s + %lld);\n",

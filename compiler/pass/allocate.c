@@ -42,7 +42,8 @@ static void number(struct placing *x, const struct stmt *s)
 
 static bool has_place(const struct loops *l, int a)
 {
-    return l->array[a].kind == ARRAY_TILE && !l->array[a].shared && !array_has_slots(l, &l->array[a]);
+    return l->array[a].kind == ARRAY_TILE && !l->array[a].shared && !l->array[a].solved &&
+           !array_has_slots(l, &l->array[a]);
 }
 
 /* Extends a tile's live range over a loop, if its value is read in a later iteration or after the loop.

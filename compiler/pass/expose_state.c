@@ -231,13 +231,29 @@ static void place_states(struct loops *l)
     }
 }
 
-/* Stores the states of the SOLVE in the caller's state. The loops then add only full chunks to these states. */
+/* Places the solutions of list s after the states. */
+static void place_solutions(struct loops *l, const struct stmt *s)
+{
+    enum { LINE = 64 };
+    for (; s; s = s->next) {
+        place_solutions(l, s->body);
+        struct array *const solution = s->op == LOOPS_SOLVE ? &l->array[s->assign[0].to.of] : NULL;
+        if (!solution) continue;
+        solution->solved = true;
+        solution->offset = l->kept;
+        l->kept += padded_tile(solution, LINE / dtype_bytes(solution->dtype));
+    }
+}
+
+/* Stores the states of the SOLVE in the caller's state. The loops then add only full chunks to these states. The state
+   also stores the solution of the last chunk, so that later calls solve only the equations of new tokens. */
 static void expose_corrected(struct compilation *c, int stream)
 {
     struct loops *const l = c->loops;
     struct module *const m = l->module;
     place_states(l);
     if (program_folds_states(&c->program)) return;
+    place_solutions(l, l->body);
     struct stmt *const chunks = loop_along(l->body, stream), **adds = &chunks->body;
     while (*adds && (*adds)->op == LOOPS_FOR) adds = &(*adds)->next;
     struct stmt *const full = stmt_new(l, LOOPS_IF);

@@ -28,8 +28,9 @@ static void rename_array(struct stmt *s, int from, int to)
 
 static bool same_shape(const struct array *a, const struct array *b)
 {
-    if (a->kind != ARRAY_TILE || b->kind != ARRAY_TILE || a->shared || b->shared || a->rank != b->rank ||
-        a->dtype != b->dtype || a->paired != b->paired || a->terms != b->terms || a->held != b->held)
+    if (a->kind != ARRAY_TILE || b->kind != ARRAY_TILE || a->shared || b->shared || a->solved || b->solved ||
+        a->rank != b->rank || a->dtype != b->dtype || a->paired != b->paired || a->terms != b->terms ||
+        a->held != b->held)
         return false;
     for (int k = 0; k < a->rank; k++)
         if (a->axes[k] != b->axes[k] || a->extent[k] != b->extent[k]) return false;

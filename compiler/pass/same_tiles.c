@@ -68,7 +68,7 @@ static bool same_shape(const struct range_of_keys *x, const struct array *a, con
 {
     bool same = a->kind == ARRAY_TILE && b->kind == ARRAY_TILE && a->dtype == b->dtype && a->rank == b->rank &&
                 a->paired == b->paired && a->matrix == b->matrix && a->terms == b->terms && !a->held && !b->held &&
-                !a->shared && !b->shared;
+                !a->shared && !b->shared && !a->solved && !b->solved;
     for (int k = 0; k < a->rank && same; k++)
         same = axis_with_keys(x, a->axes[k]) == b->axes[k] && a->extent[k] == b->extent[k];
     return same;

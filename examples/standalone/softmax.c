@@ -724,8 +724,10 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -733,6 +735,26 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
     int64_t to_row, int64_t ahead)
 {
     transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
+    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 16) {
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v4(to + column * to_row, (vec_v4){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -1200,9 +1222,7 @@ TARGET_v4 static void softmax_rows_v4(const struct call *call, int64_t task, uns
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     /* q_tile = q_tile * 23.08312f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1723,8 +1743,10 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -1732,6 +1754,26 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
     int64_t to_row, int64_t ahead)
 {
     transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
+    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 8) {
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_v3(to + column * to_row, (vec_v3){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -2213,9 +2255,7 @@ TARGET_v3 static void softmax_rows_v3(const struct call *call, int64_t task, uns
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     /* q_tile = q_tile * 23.08312f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2725,8 +2765,10 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -2734,6 +2776,27 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
     int64_t to_row, int64_t ahead)
 {
     transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
+   */
+APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
+    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += 4) {
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_any(to + column * to_row, (vec_any){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
@@ -3213,9 +3276,7 @@ static void softmax_rows_any(const struct call *call, int64_t task, unsigned cha
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     /* q_tile = q_tile * 23.08312f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {

@@ -434,6 +434,17 @@ static void transposition(void)
     for (int r = 0; r < ROW_COUNT; r++)
         for (int c = 0; c < COLUMNS; c++)
             if (to[c][r] != (REAL)(r * 100 + c)) CU_FAIL("an element is elsewhere");
+    enum { PADDED = 3 * LANES };
+    static REAL padded[COLUMNS][PADDED];
+    for (int64_t rows = 1; rows <= ROW_COUNT; rows++) {
+        const int64_t end = (rows + LANES - 1) / LANES * LANES;
+        for (int c = 0; c < COLUMNS; c++)
+            for (int r = 0; r < PADDED; r++) padded[c][r] = -1;
+        transpose_padded_T(&from[0][0], COLUMNS, rows, COLUMNS, &padded[0][0], PADDED, 0);
+        for (int c = 0; c < COLUMNS; c++)
+            for (int64_t r = 0; r < PADDED; r++)
+                if (padded[c][r] != (r < rows ? from[r][c] : r < end ? 0 : -1)) CU_FAIL("an element is elsewhere");
+    }
 #if !F64
     static uint16_t narrow[COLUMNS][ROW_COUNT + 1];
     memset(narrow, 0xff, sizeof narrow);
@@ -489,8 +500,9 @@ static void products(void)
             }
 }
 
-/* Tests that dot_first_lane_T gives the bits of dot_T in the first lane, and 0 in the others. */
-static void first_lanes(void)
+/* Tests that dot_lane_T gives the bits of dot_T in one lane, and 0 in the others, and that dot_row_T gives those of a
+   row. */
+static void single_lanes(void)
 {
     enum { ROWS_IN_LANES = 11 * LANES, LONGEST = 130 };
     static REAL a[LONGEST][ROWS_IN_LANES], b[LONGEST][LANES], c[ROWS_IN_LANES][LANES], d[ROWS_IN_LANES][LANES];
@@ -501,13 +513,20 @@ static void first_lanes(void)
                 for (int64_t r = 0; r < rows; r++) a[t][r] = (REAL)drawn();
                 for (int x = 0; x < LANES; x++) b[t][x] = (REAL)drawn();
             }
-            memset(d, 1, sizeof d);
             dot_T(1, LANES, rows, -1, steps[n], 32, &a[0][0], 1, ROWS_IN_LANES, &b[0][0], LANES, &c[0][0], LANES, 0,
                   NULL, NULL);
-            dot_first_lane_T(rows, steps[n], 32, &a[0][0], ROWS_IN_LANES, &b[0][0], LANES, &d[0][0], LANES);
-            for (int64_t r = 0; r < rows; r++)
-                for (int x = 0; x < LANES; x++)
-                    if (memcmp(&d[r][x], &(REAL){x ? 0 : c[r][0]}, sizeof(REAL)) != 0) CU_FAIL("a product in one lane");
+            for (int lane = 0; lane < LANES; lane++) {
+                memset(d, 1, sizeof d);
+                dot_lane_T(rows, lane, steps[n], 32, &a[0][0], ROWS_IN_LANES, &b[0][0], LANES, &d[0][0], LANES);
+                for (int64_t r = 0; r < rows; r++)
+                    for (int x = 0; x < LANES; x++)
+                        if (memcmp(&d[r][x], &(REAL){x == lane ? c[r][lane] : 0}, sizeof(REAL)) != 0)
+                            CU_FAIL("a product in one lane");
+            }
+            static REAL across[ROWS_IN_LANES], row[ROWS_IN_LANES];
+            dot_T(1, rows, 1, -1, steps[n], 32, &b[0][0], 1, LANES, &a[0][0], ROWS_IN_LANES, across, 0, 0, NULL, NULL);
+            dot_row_T(rows, steps[n], 32, &b[0][0], LANES, &a[0][0], ROWS_IN_LANES, row);
+            CU_ASSERT(memcmp(row, across, (size_t)rows * sizeof *row) == 0);
         }
 }
 
@@ -521,7 +540,7 @@ static void solutions(void)
             for (int n = 0; n < MOST * MOST; n++) w[n] = (REAL)drawn();
             for (int n = 0; n < MOST; n++) rate[n] = (REAL)drawn();
             for (int n = 0; n < MOST * WIDE_LANES; n++) x[n] = (REAL)drawn(), u[n] = 7;
-            solve_T(lanes, rows, w, 1, MOST, rate, 1, x, WIDE_LANES, u, WIDE_LANES);
+            solve_T(lanes, 0, rows, w, 1, MOST, rate, 1, x, WIDE_LANES, u, WIDE_LANES);
             double most = 0;
             for (int64_t l = 0; l < lanes; l++) {
                 double exact[MOST];
@@ -534,10 +553,17 @@ static void solutions(void)
             }
             CU_ASSERT(most < (F64 ? 1e-12 : 1e-4));
             for (int64_t n = rows * WIDE_LANES; n < MOST * WIDE_LANES; n++) CU_ASSERT(u[n] == 7);
+            for (int64_t first = 0; first <= rows; first++) { /* resuming gives the same bits */
+                static REAL resumed[MOST * WIDE_LANES];
+                for (int n = 0; n < MOST * WIDE_LANES; n++) resumed[n] = n < first * WIDE_LANES ? u[n] : 7;
+                solve_T(lanes, first, rows, w, 1, MOST, rate, 1, x, WIDE_LANES, resumed, WIDE_LANES);
+                for (int64_t t = 0; t < MOST; t++)
+                    CU_ASSERT(memcmp(resumed + t * WIDE_LANES, u + t * WIDE_LANES, (size_t)lanes * sizeof *u) == 0);
+            }
             /* With negative steps, solve_T solves from the last row to the first. w[t][j] is then used for j > t. */
             const int64_t last = rows - 1;
-            solve_T(lanes, rows, w + last * (1 + MOST), -1, -MOST, rate + last, -1, x + last * WIDE_LANES, -WIDE_LANES,
-                    u + last * WIDE_LANES, -WIDE_LANES);
+            solve_T(lanes, 0, rows, w + last * (1 + MOST), -1, -MOST, rate + last, -1, x + last * WIDE_LANES,
+                    -WIDE_LANES, u + last * WIDE_LANES, -WIDE_LANES);
             for (int64_t l = 0; l < lanes; l++) {
                 double exact[MOST];
                 for (int64_t t = last; t >= 0; t--) {
@@ -814,7 +840,7 @@ int main(void)
                                              {"vector/sums", sums},
                                              {"vector/products", products},
                                              {"vector/solutions", solutions},
-                                             {"vector/first_lanes", first_lanes},
+                                             {"vector/single_lanes", single_lanes},
                                              {"vector/narrow_products", narrow_products},
                                              {"vector/along", along},
                                              {"vector/unseen", unseen}};

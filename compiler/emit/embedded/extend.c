@@ -182,6 +182,9 @@ static int choose_version(struct growth *g, const struct appending *x, int64_t m
     call->start = s->start;
     call->length = s->length;
     call->summed = s->summed;
+#if SOLVES
+    call->solved = s->solved;
+#endif
     g->this = *x->extends;
 #else
 #if FEW
@@ -285,6 +288,9 @@ static void end_piece(struct growth *g, const struct appending *x)
 #if CARRIED
     const int64_t summed = s->summed;
     count_summed(x->extends, s);
+#if SOLVES
+    s->solved = s->length;
+#endif
     if (s->summed > summed)
         s->oldest = !g->stores ? s->summed : max(s->oldest, s->summed - x->at->header->earlier * x->extends->chunk);
 #else

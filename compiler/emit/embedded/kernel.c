@@ -59,6 +59,9 @@ struct call { /* the arguments of a call; all threads read the same struct */
     /* start: the position of the sequence's first token; summed: the sums contain the keys before this position;
        length: the position of the first new token */
     int64_t start, summed, length;
+#if SOLVES
+    int64_t solved; /* the state has the solution for the keys from `summed` to this position */
+#endif
 #if JOINS
     const unsigned char *folded; /* the sums of a second state over p.n_k keys, which are added to `kept` */
 #endif

@@ -243,23 +243,23 @@ TARGET INLINE void solve_some_T(const int rows, const int vectors, int64_t t, co
 }
 
 /* Like solve_T, for up to 4 vectors of lanes. */
-TARGET INLINE void solve_lanes_T(const int vectors, int64_t rows, const REAL *w, int64_t w_row, int64_t w_step,
+TARGET INLINE void solve_lanes_T(const int vectors, int64_t t, int64_t rows, const REAL *w, int64_t w_row, int64_t w_step,
     const REAL *rate, int64_t rate_step, const REAL *x, int64_t x_row, REAL *u, int64_t u_row)
 {
-    int64_t t = 0;
     for (; t + 4 <= rows; t += 4) solve_some_T(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
     for (; t < rows; t++) solve_some_T(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
-TARGET INLINE void solve_T(const int64_t lanes, int64_t rows, const REAL *w, int64_t w_row, int64_t w_step,
+/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
+   u[j]). u has the solution for t < first. */
+TARGET INLINE void solve_T(const int64_t lanes, int64_t first, int64_t rows, const REAL *w, int64_t w_row, int64_t w_step,
     const REAL *rate, int64_t rate_step, const REAL *x, int64_t x_row, REAL *u, int64_t u_row)
 {
     int64_t l = 0;
     for (; l + 4 * LANES <= lanes; l += 4 * LANES)
-        solve_lanes_T(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_T(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
     for (; l < lanes; l += LANES)
-        solve_lanes_T(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_T(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
 /* The sums below add this number of terms at a time. */
@@ -461,11 +461,11 @@ TARGET INLINE void dot_ahead_T(const int vectors, const int64_t lanes, int64_t r
             factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
 }
 
-/* Like dot_T with `update` 0, for the first lane only: c[r][0] = sum over t of a[t][r] * b[t][0]. The rows r of a step
-   are adjacent, so they are in the lanes of up to 8 vectors. The terms are added in the order of dot_T. The other
-   lanes of c get 0. */
+/* Computes sum[x] = sum over t of a[t][x] * b[t * b_step], for the lanes x of up to 8 vectors. The terms are added in the
+   order of dot_T with `update` 0. The result is a row of c if lane < 0. Otherwise it is this lane of rows of c, whose
+   other lanes get 0. */
 TARGET INLINE void some_rows_T(const int vectors, int64_t steps, const int64_t span, const REAL *a, int64_t a_step,
-    const REAL *b, int64_t b_step, REAL *c, int64_t c_row)
+    const REAL *b, int64_t b_step, REAL *c, int64_t c_row, const int64_t lane)
 {
     const int64_t part = steps > 2 * span ? span : steps;
     vec_T sum[8], whole[8];
@@ -479,18 +479,37 @@ TARGET INLINE void some_rows_T(const int vectors, int64_t steps, const int64_t s
         UNROLL for (int v = 0; v < vectors; v++) whole[v] = first ? whole[v] + sum[v] : sum[v];
     }
     UNROLL for (int v = 0; v < vectors; v++)
-        for (int l = 0; l < LANES; l++, c += c_row) store_T(c, (vec_T){whole[v][l]});
+        if (lane < 0)
+            store_T(c + v * LANES, whole[v]);
+        else
+            for (int l = 0; l < LANES; l++, c += c_row) {
+                store_T(c, (vec_T){lane == 0 ? whole[v][l] : 0});
+                if (lane > 0) c[lane] = whole[v][l];
+            }
 }
 
-/* Computes any number of rows, which is a multiple of LANES. */
-TARGET INLINE void dot_first_lane_T(const int64_t rows, int64_t steps, const int64_t span, const REAL *a,
+/* Like dot_T with `update` 0, for one row of a. `lanes` is a multiple of LANES. */
+TARGET INLINE void dot_row_T(const int64_t lanes, int64_t steps, const int64_t span, const REAL *a, int64_t a_step,
+    const REAL *b, int64_t b_step, REAL *c)
+{
+    int64_t x = 0;
+    for (; x + 8 * LANES <= lanes; x += 8 * LANES)
+        some_rows_T(8, steps, span, b + x, b_step, a, a_step, c + x, 0, -1);
+    if (lanes % (8 * LANES))
+        some_rows_T((int)(lanes % (8 * LANES) / LANES), steps, span, b + x, b_step, a, a_step, c + x, 0, -1);
+}
+
+/* Like dot_T with `update` 0, for one lane only: c[r][lane] = sum over t of a[t][r] * b[t][lane]. The rows r of a step
+   are adjacent, so they are in the lanes of vectors. The number of rows is a multiple of LANES. */
+TARGET INLINE void dot_lane_T(const int64_t rows, const int64_t lane, int64_t steps, const int64_t span, const REAL *a,
     int64_t a_step, const REAL *b, int64_t b_step, REAL *c, int64_t c_row)
 {
     int64_t r = 0;
     for (; r + 8 * LANES <= rows; r += 8 * LANES)
-        some_rows_T(8, steps, span, a + r, a_step, b, b_step, c + r * c_row, c_row);
+        some_rows_T(8, steps, span, a + r, a_step, b + lane, b_step, c + r * c_row, c_row, lane);
     if (rows % (8 * LANES))
-        some_rows_T((int)(rows % (8 * LANES) / LANES), steps, span, a + r, a_step, b, b_step, c + r * c_row, c_row);
+        some_rows_T((int)(rows % (8 * LANES) / LANES), steps, span, a + r, a_step, b + lane, b_step, c + r * c_row, c_row,
+            lane);
 }
 
 #endif

@@ -30,6 +30,9 @@ struct sequence { /* The members of this struct are positions. */
     int64_t min_length;    /* truncate refuses a smaller length, except `start` */
     int64_t oldest;        /* the oldest stored sums contain the keys before this position */
     int64_t draft;         /* the position of the first token of the last call */
+#if SOLVES
+    int64_t solved;        /* the state has the solution for the keys from `summed` to this position */
+#endif
 };
 #if PREFIX_SUMS
 /* The arrays with rows in a state: keys, values, parameters with a row per key, and prefix sums of a decay. GIVEN
@@ -410,6 +413,9 @@ static int open_state(const struct attn_problem *problem, const struct version *
             s.first > first_needed(&s, 0) || s.length < s.summed || s.draft < s.start || s.draft > s.length ||
             s.min_length < s.start || s.min_length > s.length || (!expected.page && s.length - s.first > expected.rows))
             return ATTN_ESTATE;
+#if SOLVES
+        if (s.solved < s.summed || s.solved > s.length) return ATTN_ESTATE;
+#endif
     }
     return 0;
 }
@@ -464,7 +470,11 @@ int SPEC_state_init(const struct attn_problem *problem, void *state)
     memset(state, 0, (size_t)(at.rows[0] - (unsigned char *)state));
     *at.header = header;
     for (int64_t b = 0; b < problem->batch; b++)
+#if SOLVES
+        at.sequence[b] = (struct sequence){start, start, start, start, start, start, start, start};
+#else
         at.sequence[b] = (struct sequence){start, start, start, start, start, start, start};
+#endif
 #if PREFIX_SUMS
     for (int64_t b = 0; b < problem->batch; b++) begin_sums(&at, b);
 #endif

@@ -62,6 +62,9 @@ int SPEC_state_truncate(const struct attn_problem *problem, void *state, int64_t
     struct sequence *const s = &at.sequence[sequence];
     if (length < s->start || length > s->length) return ATTN_ELENGTH;
     if (length > s->start && length < SPEC_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
+#if SOLVES
+    const int64_t chunk = s->summed;
+#endif
     s->length = length;
     s->draft = min(s->draft, length);
 #if CARRIED
@@ -74,6 +77,10 @@ int SPEC_state_truncate(const struct attn_problem *problem, void *state, int64_t
     s->summed = length;
 #endif
     if (length == s->start) s->first = s->summed = s->min_length = s->oldest = length;
+#if SOLVES
+    /* The earlier chunk's solution is not stored. */
+    s->solved = chunk == s->summed ? min(s->solved, length) : s->summed;
+#endif
 #if PREFIX_SUMS
     if (length == s->start) begin_sums(&at, sequence);
 #endif
@@ -398,6 +405,9 @@ static void fold_sequence(const struct attn_problem *problem, const struct versi
     l->length = left.length + summed + more;
     l->first = l->summed = l->oldest = left.summed + summed;
     l->draft = l->length;
+#if SOLVES
+    l->solved = summed > 0 ? l->summed : left.solved;
+#endif
     l->min_length = open > 0 && summed > 0 ? l->length
         : right.min_length > right.start   ? left.length + right.min_length - right.start
                                            : left.min_length;

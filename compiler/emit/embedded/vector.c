@@ -537,8 +537,10 @@ TARGET INLINE void transpose_some_T(const REAL *from, int64_t from_row, int64_t 
         exchange_T(t);
         UNROLL for (int r = 0; r < LANES; r++) store_T(to + (column + r) * to_row + row, t[r]);
     }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+    for (int64_t column = deep; column < columns; column++)
+        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
+    for (int64_t row = whole; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
 
@@ -546,6 +548,26 @@ TARGET APART void transpose_T(const REAL *from, int64_t from_row, int64_t rows, 
     int64_t to_row, int64_t ahead)
 {
     transpose_some_T(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+/* Like transpose_T, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
+TARGET APART void transpose_padded_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
+    int64_t to_row, int64_t ahead)
+{
+    const int64_t whole = rows - rows % LANES, deep = columns - columns % LANES, left = rows - whole;
+    transpose_some_T(from, from_row, whole, columns, to, to_row, ahead, 0);
+    from += whole * from_row;
+    to += whole;
+    for (int64_t column = 0; column < deep && left > 1; column += LANES) {
+        vec_T t[LANES];
+        UNROLL for (int r = 0; r < LANES; r++) t[r] = r < left ? load_T(from + r * from_row + column) : (vec_T){0};
+        exchange_T(t);
+        UNROLL for (int r = 0; r < LANES; r++) store_T(to + (column + r) * to_row, t[r]);
+    }
+    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+        store_T(to + column * to_row, (vec_T){from[column]});
+        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
+    }
 }
 
 TARGET APART void transpose_out_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
