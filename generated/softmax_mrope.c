@@ -6908,7 +6908,7 @@ int softmax_mrope_extend(const struct attn_problem *problem, const struct softma
         const int64_t n = new_tokens_of(problem, b), length = at.sequence[b].length;
         if (n < 0 || n > call.p.n_q) return ATTN_EPROBLEM;
         if (n > most - length) return ATTN_ESIZE;
-        if (n > call.p.capacity - length && (0 || !problem->pages)) return ATTN_ECAPACITY;
+        if (n > call.p.capacity - length && !problem->pages) return ATTN_ECAPACITY;
         tokens += n > 0;
     }
     if (tokens == 0 || call.p.heads == 0) return 0;

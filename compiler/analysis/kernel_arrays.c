@@ -289,8 +289,11 @@ static bool is_tiled(const struct graph *g, const struct value *param)
     return false;
 }
 
+/* Returns whether the spec has the array under `arrays:`. In a spec that decodes, `document` counts as such an array,
+   so calls with a state take the ids of new tokens. */
 static bool is_declared(const struct spec *spec, const char *name)
 {
+    if (spec->emit & EMIT_DECODE && strcmp(name, "document") == 0) return true;
     for (int k = 0; k < spec->arrays.count; k++)
         if (strcmp(spec->arrays.array[k].name, name) == 0) return true;
     return false;

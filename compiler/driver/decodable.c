@@ -128,16 +128,14 @@ static bool is_of_tokens(const struct kernel_array *a)
     return tokens && a->place == PLACE_PARAMS;
 }
 
-/* Reports arrays for which a call cannot find the rows of new tokens. Ids of keys are no problem, because a call
-   gets all of them. */
+/* Reports arrays for which a call cannot find the rows of new tokens. */
 static void check_arrays(const struct checker *x)
 {
     const struct spec *const spec = x->p->spec;
     const struct kernel_arrays *const arrays = x->p->arrays;
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
-        const bool integers = dtype_is_integer(a->dtype);
-        if (!is_of_tokens(a) || array_grows(a) || (integers && !a->declared && a->role == ROLE_PER_KEY)) continue;
+        if (!is_of_tokens(a) || array_grows(a)) continue;
         struct position at = spec->emit_at;
         for (int n = 0; n < spec->arrays.count; n++)
             if (strcmp(spec->arrays.array[n].name, a->name) == 0) at = spec->arrays.array[n].at;

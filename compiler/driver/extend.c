@@ -146,11 +146,11 @@ static void make_attending(struct maker *x)
     }
 }
 
-/* Whether a region compares ids of tokens in an array of the spec. A call gets only the ids of new tokens. */
+/* Whether a region compares ids of tokens. A call gets only the ids of new tokens. */
 static bool compares_rows(const struct unit *p)
 {
     bool compares = false;
-    for (int k = 0; k < p->arrays->count; k++) compares |= p->arrays->array[k].compared && p->arrays->array[k].declared;
+    for (int k = 0; k < p->arrays->count; k++) compares |= p->arrays->array[k].compared;
     return compares;
 }
 

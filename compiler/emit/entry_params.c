@@ -79,10 +79,8 @@ static void set_integers_of_sequences(struct template_names *t, const struct ker
         moves = arena_printf(t->arena, "%s%s    g->params.%s += b", moves, *moves ? "\n" : "", a->member);
         for (int n = 1; n < a->rank; n++) {
             const struct array_axis *const axis = &a->axis[n];
-            const bool keys = !axis->constant &&
-                              axis->size == ARRAY_SIZE_N_K; /* The axis has every position up to the capacity. */
             moves = arena_printf(t->arena, "%s * %s%s", moves, axis->constant ? "" : "call->p.",
-                                 keys ? "capacity" : array_axis_word(t->arena, axis));
+                                 array_axis_word(t->arena, axis));
         }
         moves = arena_printf(t->arena, "%s;", moves);
     }

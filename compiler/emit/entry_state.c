@@ -117,10 +117,12 @@ static bool has_rows_of_keys(const struct kernel_array *a)
 static void set_kept_arrays(struct template_names *t, const struct kernel_arrays *arrays, bool prepared, bool corrects)
 {
     struct rows_text x = {t->arena, 0, "", "", "", "", "", "", ""};
+    const struct kernel_array *const ids = emit_param_of_ids(arrays);
     int sums = 0;
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
         if (!has_rows_of_keys(a) || a->of_terms) continue;
+        if (a == ids) template_set_number(t, "IDS_ARRAY", x.count);
         if (a->place == PLACE_WITHIN && !prepared) /* The array that contains this one is stored before it. */
             x.values = arena_printf(t->arena, "%s\n    call->%s = call->%s;\n    call->%s = call->p.%s;", x.values,
                                     a->member, a->within, a->strides, a->within);
@@ -191,8 +193,8 @@ static bool stores_solution(const struct loops *l)
 void emit_set_state(struct template_names *t, const struct emitted_file *e)
 {
     const struct emission *const p = e->p;
-    const bool decodes = p->spec->emit & EMIT_DECODE, carried = p->extends > 0,
-               ids = emit_param_of_ids(p->arrays) && !emit_param_of_ids(p->arrays)->declared;
+    const bool decodes = p->spec->emit & EMIT_DECODE, carried = p->extends > 0;
+    const struct kernel_array *const ids = emit_param_of_ids(p->arrays);
     template_set_number(t, "DECODE", decodes);
     template_set_number(t, "CARRIED", carried);
     template_set_number(t, "SOLVES", carried && stores_solution(p->extend[0].c->loops));
@@ -226,9 +228,12 @@ void emit_set_state(struct template_names *t, const struct emitted_file *e)
     for (int k = 0; k < e->versions; k++) several |= e->version[k].few != NULL;
     for (int k = 0; k < e->compilations; k++) linear |= e->c[k]->program.linear;
     template_set_number(t, "EXTEND_BY_LENGTH", !carried && several);
-    template_set_number(t, "BOUNDED", p->read_back < 0 || ids);
-    template_set_number(t, "IDS_OF_CAPACITY", ids);
+    template_set_number(t, "BOUNDED", p->read_back < 0);
     template_set_number(t, "IDS_IN_ORDER", ids && linear);
+    if (ids) {
+        template_set(t, "IDS_OF_CALL_SEQUENCE", arena_printf(t->arena, "call.at.%s[0]", ids->member));
+        template_set(t, "IDS_OF_CALL_ROW", arena_printf(t->arena, "call.at.%s[1]", ids->member));
+    }
     template_set(t, "FINGERPRINT", arena_printf(t->arena, "UINT64_C(0x%016llx)", (unsigned long long)p->fingerprint));
     set_kept_arrays(t, p->arrays, p->prepares > 0, p->appends > 0);
     set_rows_of_queries(t, p->arrays);

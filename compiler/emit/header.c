@@ -140,12 +140,9 @@ static void decoding(const struct emission *p, struct text *out)
         "ignored.\n"
         "   A row of out is causal attention over all tokens of its sequence so far: the row that %s_forward\n"
         "   computes for the whole sequence, however the sequence is divided into calls. The state then contains the\n"
-        "   new tokens.\n%s%s%s   Returns 0, ATTN_ESTATE, ATTN_ECAPACITY (the state is unchanged), or an error of "
+        "   new tokens.\n%s%s   Returns 0, ATTN_ESTATE, ATTN_ECAPACITY (the state is unchanged), or an error of "
         "forward. */\n",
-        c->spec->values_are_keys ? "q, k" : "q, k, v", name, without_rows(p), rows_of_arrays(arena, p->arrays),
-        emit_param_of_ids(p->arrays) && !emit_param_of_ids(p->arrays)->declared
-            ? "   The ids are [B, problem->capacity]: one for every position of a sequence, not only for new tokens.\n"
-            : "");
+        c->spec->values_are_keys ? "q, k" : "q, k, v", name, without_rows(p), rows_of_arrays(arena, p->arrays));
     text_add(out,
              "int %s_extend(const struct attn_problem *problem, const struct %s_params *params, %s, void *state, void "
              "*workspace);\n",

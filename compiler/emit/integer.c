@@ -52,9 +52,9 @@ static void find_batch(void *user, const char *key, const struct expression *e)
 
 bool emit_numbers_sequences(const struct spec *spec)
 {
-    bool found = false;
-    if (spec->emit & EMIT_DECODE) spec_expressions(spec, find_batch, &found);
-    return found;
+    bool found = mask_has(spec->mask, MASK_DOCUMENT);
+    spec_expressions(spec, find_batch, &found);
+    return found && spec->emit & EMIT_DECODE;
 }
 
 static void find_truncated(void *user, const char *key, const struct expression *e)

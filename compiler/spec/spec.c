@@ -77,6 +77,13 @@ int64_t spec_pair_bytes(const struct spec *spec)
            (spec->values_are_keys ? 0 : dtype_row_bytes(spec_type_of_values(spec), spec->value_dim));
 }
 
+bool mask_has(const struct mask *mask, enum mask_kind kind)
+{
+    bool has = mask && mask->kind == kind;
+    for (int k = 0; mask && k < mask->parts; k++) has |= mask_has(mask->part[k], kind);
+    return has;
+}
+
 static void mask_expressions(const struct mask *m, void (*visit)(void *, const char *, const struct expression *),
                              void *user)
 {

@@ -202,6 +202,9 @@ int64_t spec_pair_elements(const struct spec *spec);
 void spec_expressions(const struct spec *spec,
                       void (*visit)(void *user, const char *key, const struct expression *expression), void *user);
 
+/* Returns whether the mask has a part of this kind. `mask` may be NULL. (spec.c) */
+bool mask_has(const struct mask *mask, enum mask_kind kind);
+
 /* The kind of statistics that forward returns (enum attn_statistics of attnrt.h). spec_has_logarithms returns
    whether they are logarithms. (spec.c) */
 enum statistics_kind { STATISTICS_ABSENT, STATISTICS_LOGARITHMS, STATISTICS_DENOMINATORS, STATISTICS_UNDIVIDED };

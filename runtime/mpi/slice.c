@@ -65,19 +65,15 @@ bool param_has_axis(const struct attn_param *p, int64_t axis)
     return has;
 }
 
-static void part_of_param(const struct attn_kernel *kernel, const struct attn_param *p,
-                          const struct attn_problem *whole, const struct part *part, unsigned char *params,
-                          unsigned char *strides)
+static void part_of_param(const struct attn_param *p, const struct attn_problem *whole, const struct part *part,
+                          unsigned char *params, unsigned char *strides)
 {
     const bool strided = strides && p->strides != ATTN_CONTIGUOUS;
     int64_t shape[4] = {0}, given[4] = {0}, stride[4] = {0};
     const unsigned char *data;
     struct attn_problem sizes = *whole;
     const bool pairs = part->keys && param_has_axis(p, ATTN_N_Q);
-    if (pairs)
-        sizes.n_k = part->keys;
-    else if (!p->rows && kernel->extend) /* such as `document` */
-        sizes.n_k = whole->capacity;
+    if (pairs) sizes.n_k = part->keys;
     attn_param_shape(p, &sizes, shape);
     memcpy(&data, params + p->offset, sizeof data);
     if (!data) return;
@@ -112,7 +108,7 @@ void part_of_params(const struct attn_kernel *kernel, const struct attn_problem 
         if (given) memcpy(strides, given, kernel->strides_bytes);
         memcpy(memory + kernel->strides, &strides, sizeof strides);
     }
-    for (int k = 0; k < kernel->params; k++) part_of_param(kernel, &kernel->param[k], whole, part, memory, strides);
+    for (int k = 0; k < kernel->params; k++) part_of_param(&kernel->param[k], whole, part, memory, strides);
 }
 
 static const void *row_of(const void *array, const struct attn_strides *s, int64_t sequence, int64_t head, size_t size)

@@ -394,6 +394,7 @@ class Grown:
         shapes = {name: a['shape'] for name, a in self.spec.get('arrays', {}).items()}
         self.of_tokens = {name: ('B' in shape, next(n for n, x in enumerate(shape) if x in ('Nk', 'Nq')))
                           for name, shape in shapes.items() if 'Nk' in shape or 'Nq' in shape}
+        if 'document' in self.P: self.of_tokens['document'] = True, 1
         self.packs = True   # some calls have the tokens of all sequences in one row of memory
         self.shares_rows = not all(batch for batch, _ in self.of_tokens.values())
 
@@ -1078,8 +1079,8 @@ def sanitized(folder, suite, name, target=best_target(), *more):
     """Runs the functions of a state under sanitizers, which check all memory accesses."""
     c, spec = emitted(folder, suite, name, '--target', target), OWN[name]
     params = list(more)
-    params += ['-DIDS'] if 'document' in str(spec) else ['-DPARAMS'] if 'favor' in str(spec) or 'sketch' in str(spec) \
-        else ['-DARRAYS'] if 'arrays' in spec else []
+    params += ['-DARRAYS'] if 'document' in str(spec) or 'arrays' in spec else \
+        ['-DPARAMS'] if 'favor' in str(spec) or 'sketch' in str(spec) else []
     if 'delta' in spec:
         with open(c) as f:
             params += ['-DFOLDABLE=1', '-DCHUNK=' + re.search(r'[.]chunk = (\d+)', f.read()).group(1)]

@@ -1,6 +1,6 @@
 /* Calls the functions of a decoding state under sanitizers. Every array has exactly the needed size.
  * - The build sets KERNEL and ELEMENT.
- * - For parameters, it also sets IDS, PARAMS or ARRAYS.
+ * - For parameters, it also sets PARAMS or ARRAYS.
  * - PAGES is the number of tokens of a page, if rows are in pages. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,9 +35,12 @@ static ELEMENT *numbers(int64_t rows, int64_t columns)
 #ifdef ARRAYS
 enum { MAX_ARRAYS = 8 };
 
-/* Makes the f32 arrays of a call with rows for p->n_q tokens. */
+/* Makes the arrays of a call with rows for p->n_q tokens. Integers are the number of the call, because ids of tokens
+   may have to ascend. */
 static void arrays_of(const struct attn_kernel *kernel, const struct attn_problem *p, void *params, float **made)
 {
+    static int32_t calls;
+    calls++;
     for (int k = 0; k < kernel->params; k++) {
         int64_t count = 1;
         for (int r = 0; r < kernel->param[k].rank; r++) {
@@ -49,7 +52,10 @@ static void arrays_of(const struct attn_kernel *kernel, const struct attn_proble
                                              : p->n_q;
         }
         made[k] = malloc((size_t)count * sizeof *made[k]);
-        for (int64_t x = 0; made[k] && x < count; x++) made[k][x] = (float)(x % 7 - 3) / 4;
+        for (int64_t x = 0; made[k] && x < count; x++) {
+            const float number = (float)(x % 7 - 3) / 4;
+            memcpy(&made[k][x], kernel->param[k].dtype == ATTN_I32 ? (const void *)&calls : &number, sizeof number);
+        }
         memcpy((char *)params + kernel->param[k].offset, &made[k], sizeof made[k]);
     }
 }
@@ -107,18 +113,13 @@ static int extend(const struct attn_kernel *kernel, const struct attn_problem *p
 int main(void)
 {
     const struct attn_kernel *const kernel = &OF_KERNEL(_kernel);
-    struct attn_problem p = {.batch = BATCH, .heads = HEADS, .kv_heads = KV_HEADS, .capacity = CAPACITY, .threads = 2,
-                             .foldable = FOLDABLE};
+    struct attn_problem p = {
+        .batch = BATCH, .heads = HEADS, .kv_heads = KV_HEADS, .capacity = CAPACITY, .threads = 2, .foldable = FOLDABLE};
     struct OF_KERNEL(_params) params;
     memset(&params, 0, sizeof params);
 #ifdef PARAMS
     void *const storage = aligned_alloc(64, (kernel->params_size() + 63) / 64 * 64);
     kernel->params_init(&params, 1, storage);
-#endif
-#ifdef IDS
-    int32_t *const ids = malloc(BATCH * CAPACITY * sizeof *ids);
-    for (int k = 0; k < BATCH * CAPACITY; k++) ids[k] = k % CAPACITY / 21;
-    params.document = ids;
 #endif
 #ifdef PAGES
     use_pages(kernel, &p, (int64_t[BATCH]){0});
@@ -182,9 +183,6 @@ int main(void)
     free(workspace);
 #ifdef PARAMS
     free(storage);
-#endif
-#ifdef IDS
-    free(ids);
 #endif
     return bad ? 1 : 0;
 }

@@ -187,20 +187,10 @@ static void call_forward(struct attn_problem p)
     judge("forward that saves", &p, verdict, kernel->forward(&p, params, given, given, given, made, work), made, 0);
 }
 
-/* Returns the verdict on ids, which have problem.capacity elements per sequence. */
-static enum verdict of_ids(const struct attn_problem *p)
-{
-    bool ids = false;
-    for (int n = 0; n < kernel->params; n++) ids |= kernel->param[n].dtype == ATTN_I32;
-    if (!ids) return SERVED;
-    if (p->capacity < 0 || product((const int64_t[]){p->batch, p->capacity, 4}, 3) > INT64_MAX) return REFUSED;
-    return p->batch > 1 && p->capacity > SMALL ? TOO_LARGE_TO_TRY : SERVED;
-}
-
 static void call_state(struct attn_problem p, const int64_t *lengths)
 {
     static const int64_t places[] = {0, -1, INT64_MIN, INT64_MAX};
-    const enum verdict verdict = worse(expected(&p, p.n_q), of_ids(&p));
+    const enum verdict verdict = expected(&p, p.n_q);
     const bool same = p.batch == base->batch && p.heads == base->heads && p.kv_heads == base->kv_heads;
     unsigned char *const kept = before + made_bytes;
     if (kernel->state_init(base, state)) abort();

@@ -62,6 +62,7 @@ class Drawn(decode.Grown):
         shapes = {name: a['shape'] for name, a in self.spec.get('arrays', {}).items()}
         self.of_tokens = {name: ('B' in shape, next(n for n, x in enumerate(shape) if x in ('Nk', 'Nq')))
                           for name, shape in shapes.items() if 'Nk' in shape or 'Nq' in shape}
+        if 'document' in self.P: self.of_tokens['document'] = True, 1
         self.packs = True
         self.shares_rows = not all(batch for batch, _ in self.of_tokens.values())
 

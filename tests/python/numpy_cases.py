@@ -607,46 +607,62 @@ def sequences_grow(folder):
     q, k, v = arrays(n=60, m=60)
     for name in 'softmax_causal', 'linear_elu', 'packed_documents':
         made = small(name)
-        given = {}
-        if name == 'packed_documents':
-            given['document'] = np.repeat(np.arange(4), 15)[None].repeat(2, 0).astype('int32')
-        wanted = made(q, k, v, **given)
-        state = made.state(2, capacity=60, **given)
-        parts = [state.extend(*(a[:, :, at:at + n] for a in (q, k, v))) for at, n in ((0, 35), (35, 1), (36, 4))]
+        ids = np.repeat(np.arange(4), 15)[None].repeat(2, 0).astype('int32')
+
+        def of(x): return {'document': x} if name == 'packed_documents' else {}
+        wanted = made(q, k, v, **of(ids))
+        state = made.state(2, capacity=60)
+        parts = [state.extend(*(a[:, :, at:at + n] for a in (q, k, v)), **of(ids[:, at:at + n]))
+                 for at, n in ((0, 35), (35, 1), (36, 4))]
         close(np.concatenate(parts, 2), wanted[:, :, :40], 1e-5, name)
         check(state.lengths == [40, 40], '%s has %s tokens' % (name, state.lengths))
-        again, other = made.load_state(state.tobytes(), capacity=60, **given), state.copy()
-        new = [a[:, :, 40:] for a in (q, k, v)]
+        again, other = made.load_state(state.tobytes(), capacity=60), state.copy()
+        new, later = [a[:, :, 40:] for a in (q, k, v)], of(ids[:, 40:])
         out = np.full((2, 4, 20, 8), np.nan, np.float32)
-        check(state.extend(*new, lengths=[20, 3], out=out) is out, 'another array than out=')
+        check(state.extend(*new, lengths=[20, 3], out=out, **later) is out, 'another array than out=')
         close(out[0], wanted[0, :, 40:], 1e-5, name)
         close(out[1, :, :3], wanted[1, :, 40:43], 1e-5, name)
         check(np.isnan(out[1, :, 3:]).all() and state.lengths == [60, 43], 'tokens that there are not were written')
         for one in again, other:
-            check(np.array_equal(one.extend(*new)[0], out[0]), name + ': a copy goes on otherwise')
+            check(np.array_equal(one.extend(*new, **later)[0], out[0]), name + ': a copy goes on otherwise')
         state.truncate(40, 1)
         state.assign(1, again, 1)
         check(state.lengths == [60, 60], str(state.lengths))
         row = [np.concatenate([a[:1, :, :5], a[1:, :, :9]], 2) for a in (q, k, v)]
-        packed = made.state(2, capacity=60, **given)
-        one = packed.extend(*row, cu_seqlens=[0, 5, 14])
+        packed, first = made.state(2, capacity=60), of(np.concatenate([ids[:1, :5], ids[1:, :9]], 1))
+        one = packed.extend(*row, cu_seqlens=[0, 5, 14], **first)
         close(one, np.concatenate([wanted[:1, :, :5], wanted[1:, :, :9]], 2), 1e-5, name + ': in one row')
         check(packed.lengths == [5, 9], 'lengths of sequences in one row: %s' % packed.lengths)
-        refuses(lambda: packed.extend(*row, cu_seqlens=[0, 9, 5]), ValueError, 'cu_seqlens are [0, 9, 5]; expected 3 '
+        refuses(lambda: packed.extend(*row, cu_seqlens=[0, 9, 5], **first), ValueError, 'cu_seqlens are [0, 9, 5]; expected 3 '
                 'ascending numbers from 0 to 14')
         data = bytearray(state.tobytes())
         data[100] ^= 1
         for wrong in bytes(data), bytes(data[:-1]), b'':
-            refuses(lambda: made.load_state(wrong, **given), ValueError,
+            refuses(lambda: made.load_state(wrong), ValueError,
                     name + ': the state belongs to another kernel or other sizes, or is truncated or damaged')
-    refuses(lambda: made.load_state(None, **given), TypeError, 'packed_documents: data is a NoneType; expected the bytes from '
+    refuses(lambda: made.load_state(None), TypeError, 'packed_documents: data is a NoneType; expected the bytes from '
             'State.tobytes()')
-    refuses(lambda: state.extend(*new), ValueError, 'packed_documents: a sequence would grow beyond the capacity of its state, '
+    refuses(lambda: state.extend(*new, **later), ValueError, 'packed_documents: a sequence would grow beyond the capacity of its state, '
             'or beyond what the spec allows')
-    refuses(lambda: state.extend(q, k[:, :1], v), ValueError, 'k has shape [2, 1, 60, 8]; expected [B, G, n, 8] …')
+    refuses(lambda: state.extend(q, k[:, :1], v, document=ids), ValueError, 'k has shape [2, 1, 60, 8]; expected [B, G, n, 8] …')
     refuses(lambda: state.truncate(61), ValueError, 'sequence 0 has 60 tokens; its new length must be 0, or from 0 to 60, not 61')
     refuses(lambda: small('softmax_causal').state(1, capacity=1 << 50).extend(q[:1], k[:1], v[:1]), MemoryError, 'a state of …')
     refuses(lambda: small('softmax').state(), attnc.SpecError, 'softmax: error: without a mask …')
+
+
+@case
+def ids_of_tokens_ascend(folder):
+    made = small('linear_elu', mask='{all: [causal, document]}', algorithm='linear', block=16)
+    q, k, v = arrays(n=60, m=60)
+    ids = np.full((2, 60), 5, np.int32)
+    state = made.state(2)
+    state.extend(*(a[:, :, :20] for a in (q, k, v)), document=ids[:, :20])
+    for change, lengths in ((5 + np.arange(10) // 3 % 2, [20, 20]), (4, [20, 20]), (5, [30, 30]), (4, [30, 30])):
+        ids[1, 20:30] = change
+        extend = lambda: state.extend(*(a[:, :, 20:30] for a in (q, k, v)), document=ids[:, 20:30])
+        if lengths[0] > state.lengths[0]: extend()
+        else: refuses(extend, ValueError, 'linear_elu: ids decrease from one key to the next…')
+        check(state.lengths == lengths, 'lengths: %s' % state.lengths)
 
 
 @case

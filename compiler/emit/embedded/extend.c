@@ -410,10 +410,6 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
 #endif
     struct appending x = {.extends = &this, .at = &at};
     int64_t tokens = 0;
-#if IDS_OF_CAPACITY
-    if (call.p.capacity < 0) return ATTN_EPROBLEM;
-    if (!bytes_fit(bytes_times(bytes_times(sizeof(int32_t), call.p.batch), call.p.capacity))) return ATTN_ESIZE;
-#endif
 #if PARAMS
     const int wrong = take_params(&call);
     if (wrong) return wrong;
@@ -448,11 +444,13 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
         if (n > MAX_LENGTH - length) return ATTN_ECAPACITY;
 #endif
 #if BOUNDED
-        if (n > call.p.capacity - length && (IDS_OF_CAPACITY || !problem->pages)) return ATTN_ECAPACITY;
+        if (n > call.p.capacity - length && !problem->pages) return ATTN_ECAPACITY;
 #endif
 #if IDS_IN_ORDER
-        const int64_t last = max(length - 1, 0); /* The ids of earlier tokens have already been checked. */
-        if (ids_fall(params->IDS_PARAM + b * call.p.capacity + last, 1, 0, length + n - last, 1)) return ATTN_EORDER;
+        const int32_t *const id = params->IDS_PARAM +
+            (problem->cu_seqlens ? problem->cu_seqlens[b] * IDS_OF_CALL_ROW : b * IDS_OF_CALL_SEQUENCE);
+        if (ids_fall(id, 1, 0, n, IDS_OF_CALL_ROW)) return ATTN_EORDER;
+        if (n > 0 && length > 0 && *id < last_id(&at, b)) return ATTN_EORDER;
 #endif
         tokens += n > 0;
     }
@@ -493,11 +491,9 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     for (int64_t b = 0, end; b < call.p.batch; b = end) {
         const int64_t n = new_tokens_of(problem, b);
         end = b + 1;
-#if !IDS_OF_CAPACITY
         while (end < call.p.batch && !problem->cu_seqlens && !problem->pages && new_tokens_of(problem, end) == n &&
             memcmp(&at.sequence[end], &at.sequence[b], sizeof *at.sequence) == 0)
             end++;
-#endif
         if (n > 0) begin_growth(&growth[growths++], &call, &x, b, end - b, n);
     }
     error = grow(growth, growths, job, &x, bytes);

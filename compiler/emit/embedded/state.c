@@ -130,6 +130,16 @@ static struct rows rows_in(const struct places *at, int64_t b)
     return made;
 }
 
+#if IDS_IN_ORDER
+/* Returns the id of a sequence's last token. The sequence has one. */
+static int32_t last_id(const struct places *at, int64_t b)
+{
+    const struct rows rows = rows_in(at, b);
+    const struct sequence *const s = &at->sequence[b];
+    return *(const int32_t *)(const void *)(rows.at[IDS_ARRAY] + (s->length - 1 - s->first) * rows.strides[IDS_ARRAY].row);
+}
+
+#endif
 #if PAGED
 /* ==== pages ==== */
 /* A page has the rows of all arrays, one array after the other: [heads, tokens, …]. */
