@@ -766,9 +766,15 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
     const int64_t n_k = call->p.n_k;
     const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
         i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
+    /* The thread has 32 places for tiles. If only those of one head have a place, a head is computed for all
+       sequences before the next head. */
+    const int64_t of_head = ((n_k + 63) / 64) * ((n_q + 63) / 64);
+    const int by_heads = of_head <= 32 && kv_heads * members * of_head > 32;
+    const int64_t unit = by_heads ? (task / tiles) % call->p.batch * (kv_heads * members) + (task / tiles) /
+        call->p.batch : task / tiles;
+    const int64_t m = unit % members;
+    const int64_t g = unit / members % kv_heads;
+    const int64_t b = unit / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
@@ -826,8 +832,8 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
         }
         /* table_at, which this thread may have from an earlier sequence */
         struct known_tile *const table_at_known = place_of_tile(table_at_places,
-            ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63)
-            / 64) + i0 / 64, 32);
+            (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) * ((n_q +
+            63) / 64) + j0 / 64 * ((n_q + 63) / 64) + i0 / 64, 32);
         float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1) *
             4096;
         if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1, i0, i1)) {
@@ -1223,9 +1229,15 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
     const int64_t n_k = call->p.n_k;
     const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
         i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
+    /* The thread has 32 places for tiles. If only those of one head have a place, a head is computed for all
+       sequences before the next head. */
+    const int64_t of_head = ((n_k + 63) / 64) * ((n_q + 63) / 64);
+    const int by_heads = of_head <= 32 && kv_heads * members * of_head > 32;
+    const int64_t unit = by_heads ? (task / tiles) % call->p.batch * (kv_heads * members) + (task / tiles) /
+        call->p.batch : task / tiles;
+    const int64_t m = unit % members;
+    const int64_t g = unit / members % kv_heads;
+    const int64_t b = unit / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
@@ -1267,8 +1279,8 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
         }
         /* table_at, which this thread may have from an earlier sequence */
         struct known_tile *const table_at_known = place_of_tile(table_at_places,
-            ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63)
-            / 64) + i0 / 64, 32);
+            (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) * ((n_q +
+            63) / 64) + j0 / 64 * ((n_q + 63) / 64) + i0 / 64, 32);
         float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1) *
             4096;
         if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1, i0, i1)) {
@@ -1388,6 +1400,7 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
     const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int by_heads = 0;
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
@@ -1487,8 +1500,8 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                     k + b * k_batch + j0 * k_row, k_row);
                 /* table_at, which this thread may have from an earlier sequence */
                 struct known_tile *const table_at_known = place_of_tile(table_at_places,
-                    ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) + j0 / 64) *
-                    ((n_q + 63) / 64) + i0 / 64, 32);
+                    (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) *
+                    ((n_q + 63) / 64) + j0 / 64 * ((n_q + 63) / 64) + i0 / 64, 32);
                 float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places -
                     1) * 4096;
                 if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1,
@@ -1530,7 +1543,8 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                 }
                 /* subscript, which this thread may have from an earlier sequence */
                 struct known_tile *const subscript_known = place_of_tile(subscript_places,
-                    (((call->p.query_start ? b : 0)) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63) / 64) + i0 / 64, 32);
+                    (by_heads ? 0 : (call->p.query_start ? b : 0)) * ((n_k + 63) / 64) * ((n_q + 63) / 64) + j0 / 64 *
+                    ((n_q + 63) / 64) + i0 / 64, 32);
                 float *const subscript = subscript_kept + (subscript_known - (struct known_tile *)(void
                     *)subscript_places - 1) * 4096;
                 if (partial_0) {
@@ -1552,7 +1566,8 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                 }
                 /* subscript_2, which this thread may have from an earlier sequence */
                 struct known_tile *const subscript_2_known = place_of_tile(subscript_2_places,
-                    (((call->p.query_start ? b : 0)) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63) / 64) + i0 / 64, 32);
+                    (by_heads ? 0 : (call->p.query_start ? b : 0)) * ((n_k + 63) / 64) * ((n_q + 63) / 64) + j0 / 64 *
+                    ((n_q + 63) / 64) + i0 / 64, 32);
                 float *const subscript_2 = subscript_2_kept + (subscript_2_known - (struct known_tile *)(void
                     *)subscript_2_places - 1) * 4096;
                 if (partial_0) {
@@ -1640,8 +1655,14 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
     const int64_t n_k = call->p.n_k;
     const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
         j1 = min(j0 + 64, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
+    /* The thread has 32 places for tiles. If only those of one head have a place, a head is computed for all
+       sequences before the next head. */
+    const int64_t of_head = ((n_q + 63) / 64) * ((n_k + 63) / 64);
+    const int by_heads = of_head <= 32 && kv_heads * of_head > 32;
+    const int64_t unit = by_heads ? (task / tiles) % call->p.batch * (kv_heads) + (task / tiles) / call->p.batch : task
+        / tiles;
+    const int64_t g = unit % kv_heads;
+    const int64_t b = unit / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
@@ -1714,8 +1735,8 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
             }
             /* table_at, which this thread may have from an earlier sequence */
             struct known_tile *const table_at_known = place_of_tile(table_at_places,
-                ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_q + 63) / 64) + i0 / 64) * ((n_k +
-                63) / 64) + j0 / 64, 32);
+                (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_q + 63) / 64) *
+                ((n_k + 63) / 64) + i0 / 64 * ((n_k + 63) / 64) + j0 / 64, 32);
             float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1)
                 * 4096;
             if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, i0, i1, j0,
@@ -2380,9 +2401,15 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
     const int64_t n_k = call->p.n_k;
     const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
         i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
+    /* The thread has 32 places for tiles. If only those of one head have a place, a head is computed for all
+       sequences before the next head. */
+    const int64_t of_head = ((n_k + 63) / 64) * ((n_q + 63) / 64);
+    const int by_heads = of_head <= 32 && kv_heads * members * of_head > 32;
+    const int64_t unit = by_heads ? (task / tiles) % call->p.batch * (kv_heads * members) + (task / tiles) /
+        call->p.batch : task / tiles;
+    const int64_t m = unit % members;
+    const int64_t g = unit / members % kv_heads;
+    const int64_t b = unit / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
@@ -2440,8 +2467,8 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
         }
         /* table_at, which this thread may have from an earlier sequence */
         struct known_tile *const table_at_known = place_of_tile(table_at_places,
-            ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63)
-            / 64) + i0 / 64, 32);
+            (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) * ((n_q +
+            63) / 64) + j0 / 64 * ((n_q + 63) / 64) + i0 / 64, 32);
         float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1) *
             4096;
         if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1, i0, i1)) {
@@ -2837,9 +2864,15 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
     const int64_t n_k = call->p.n_k;
     const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
         i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
+    /* The thread has 32 places for tiles. If only those of one head have a place, a head is computed for all
+       sequences before the next head. */
+    const int64_t of_head = ((n_k + 63) / 64) * ((n_q + 63) / 64);
+    const int by_heads = of_head <= 32 && kv_heads * members * of_head > 32;
+    const int64_t unit = by_heads ? (task / tiles) % call->p.batch * (kv_heads * members) + (task / tiles) /
+        call->p.batch : task / tiles;
+    const int64_t m = unit % members;
+    const int64_t g = unit / members % kv_heads;
+    const int64_t b = unit / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
@@ -2881,8 +2914,8 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
         }
         /* table_at, which this thread may have from an earlier sequence */
         struct known_tile *const table_at_known = place_of_tile(table_at_places,
-            ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63)
-            / 64) + i0 / 64, 32);
+            (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) * ((n_q +
+            63) / 64) + j0 / 64 * ((n_q + 63) / 64) + i0 / 64, 32);
         float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1) *
             4096;
         if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1, i0, i1)) {
@@ -3002,6 +3035,7 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
     const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int by_heads = 0;
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
@@ -3104,8 +3138,8 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                     k + b * k_batch + j0 * k_row, k_row);
                 /* table_at, which this thread may have from an earlier sequence */
                 struct known_tile *const table_at_known = place_of_tile(table_at_places,
-                    ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) + j0 / 64) *
-                    ((n_q + 63) / 64) + i0 / 64, 32);
+                    (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) *
+                    ((n_q + 63) / 64) + j0 / 64 * ((n_q + 63) / 64) + i0 / 64, 32);
                 float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places -
                     1) * 4096;
                 if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1,
@@ -3147,7 +3181,8 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                 }
                 /* subscript, which this thread may have from an earlier sequence */
                 struct known_tile *const subscript_known = place_of_tile(subscript_places,
-                    (((call->p.query_start ? b : 0)) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63) / 64) + i0 / 64, 32);
+                    (by_heads ? 0 : (call->p.query_start ? b : 0)) * ((n_k + 63) / 64) * ((n_q + 63) / 64) + j0 / 64 *
+                    ((n_q + 63) / 64) + i0 / 64, 32);
                 float *const subscript = subscript_kept + (subscript_known - (struct known_tile *)(void
                     *)subscript_places - 1) * 4096;
                 if (partial_0) {
@@ -3169,7 +3204,8 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                 }
                 /* subscript_2, which this thread may have from an earlier sequence */
                 struct known_tile *const subscript_2_known = place_of_tile(subscript_2_places,
-                    (((call->p.query_start ? b : 0)) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63) / 64) + i0 / 64, 32);
+                    (by_heads ? 0 : (call->p.query_start ? b : 0)) * ((n_k + 63) / 64) * ((n_q + 63) / 64) + j0 / 64 *
+                    ((n_q + 63) / 64) + i0 / 64, 32);
                 float *const subscript_2 = subscript_2_kept + (subscript_2_known - (struct known_tile *)(void
                     *)subscript_2_places - 1) * 4096;
                 if (partial_0) {
@@ -3257,8 +3293,14 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
     const int64_t n_k = call->p.n_k;
     const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
         j1 = min(j0 + 64, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
+    /* The thread has 32 places for tiles. If only those of one head have a place, a head is computed for all
+       sequences before the next head. */
+    const int64_t of_head = ((n_q + 63) / 64) * ((n_k + 63) / 64);
+    const int by_heads = of_head <= 32 && kv_heads * of_head > 32;
+    const int64_t unit = by_heads ? (task / tiles) % call->p.batch * (kv_heads) + (task / tiles) / call->p.batch : task
+        / tiles;
+    const int64_t g = unit % kv_heads;
+    const int64_t b = unit / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
@@ -3331,8 +3373,8 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
             }
             /* table_at, which this thread may have from an earlier sequence */
             struct known_tile *const table_at_known = place_of_tile(table_at_places,
-                ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_q + 63) / 64) + i0 / 64) * ((n_k +
-                63) / 64) + j0 / 64, 32);
+                (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_q + 63) / 64) *
+                ((n_k + 63) / 64) + i0 / 64 * ((n_k + 63) / 64) + j0 / 64, 32);
             float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1)
                 * 4096;
             if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, i0, i1, j0,
@@ -3989,9 +4031,15 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
     const int64_t n_k = call->p.n_k;
     const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
         i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
+    /* The thread has 32 places for tiles. If only those of one head have a place, a head is computed for all
+       sequences before the next head. */
+    const int64_t of_head = ((n_k + 63) / 64) * ((n_q + 63) / 64);
+    const int by_heads = of_head <= 32 && kv_heads * members * of_head > 32;
+    const int64_t unit = by_heads ? (task / tiles) % call->p.batch * (kv_heads * members) + (task / tiles) /
+        call->p.batch : task / tiles;
+    const int64_t m = unit % members;
+    const int64_t g = unit / members % kv_heads;
+    const int64_t b = unit / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
@@ -4049,8 +4097,8 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
         }
         /* table_at, which this thread may have from an earlier sequence */
         struct known_tile *const table_at_known = place_of_tile(table_at_places,
-            ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63)
-            / 64) + i0 / 64, 32);
+            (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) * ((n_q +
+            63) / 64) + j0 / 64 * ((n_q + 63) / 64) + i0 / 64, 32);
         float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1) *
             4096;
         if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1, i0, i1)) {
@@ -4443,9 +4491,15 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
     const int64_t n_k = call->p.n_k;
     const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
         i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
+    /* The thread has 32 places for tiles. If only those of one head have a place, a head is computed for all
+       sequences before the next head. */
+    const int64_t of_head = ((n_k + 63) / 64) * ((n_q + 63) / 64);
+    const int by_heads = of_head <= 32 && kv_heads * members * of_head > 32;
+    const int64_t unit = by_heads ? (task / tiles) % call->p.batch * (kv_heads * members) + (task / tiles) /
+        call->p.batch : task / tiles;
+    const int64_t m = unit % members;
+    const int64_t g = unit / members % kv_heads;
+    const int64_t b = unit / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
@@ -4487,8 +4541,8 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
         }
         /* table_at, which this thread may have from an earlier sequence */
         struct known_tile *const table_at_known = place_of_tile(table_at_places,
-            ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63)
-            / 64) + i0 / 64, 32);
+            (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) * ((n_q +
+            63) / 64) + j0 / 64 * ((n_q + 63) / 64) + i0 / 64, 32);
         float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1) *
             4096;
         if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1, i0, i1)) {
@@ -4608,6 +4662,7 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
     const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int by_heads = 0;
     const int64_t unit16 = task % 16;
     const int64_t m = task / 16 % members;
     const int64_t g = task / 16 / members;
@@ -4711,8 +4766,8 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                     k + b * k_batch + j0 * k_row, k_row);
                 /* table_at, which this thread may have from an earlier sequence */
                 struct known_tile *const table_at_known = place_of_tile(table_at_places,
-                    ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) + j0 / 64) *
-                    ((n_q + 63) / 64) + i0 / 64, 32);
+                    (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) *
+                    ((n_q + 63) / 64) + j0 / 64 * ((n_q + 63) / 64) + i0 / 64, 32);
                 float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places -
                     1) * 4096;
                 if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1,
@@ -4754,7 +4809,8 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                 }
                 /* subscript, which this thread may have from an earlier sequence */
                 struct known_tile *const subscript_known = place_of_tile(subscript_places,
-                    (((call->p.query_start ? b : 0)) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63) / 64) + i0 / 64, 32);
+                    (by_heads ? 0 : (call->p.query_start ? b : 0)) * ((n_k + 63) / 64) * ((n_q + 63) / 64) + j0 / 64 *
+                    ((n_q + 63) / 64) + i0 / 64, 32);
                 float *const subscript = subscript_kept + (subscript_known - (struct known_tile *)(void
                     *)subscript_places - 1) * 4096;
                 if (partial_0) {
@@ -4776,7 +4832,8 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                 }
                 /* subscript_2, which this thread may have from an earlier sequence */
                 struct known_tile *const subscript_2_known = place_of_tile(subscript_2_places,
-                    (((call->p.query_start ? b : 0)) * ((n_k + 63) / 64) + j0 / 64) * ((n_q + 63) / 64) + i0 / 64, 32);
+                    (by_heads ? 0 : (call->p.query_start ? b : 0)) * ((n_k + 63) / 64) * ((n_q + 63) / 64) + j0 / 64 *
+                    ((n_q + 63) / 64) + i0 / 64, 32);
                 float *const subscript_2 = subscript_2_kept + (subscript_2_known - (struct known_tile *)(void
                     *)subscript_2_places - 1) * 4096;
                 if (partial_0) {
@@ -4864,8 +4921,14 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
     const int64_t n_k = call->p.n_k;
     const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
         j1 = min(j0 + 64, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
+    /* The thread has 32 places for tiles. If only those of one head have a place, a head is computed for all
+       sequences before the next head. */
+    const int64_t of_head = ((n_q + 63) / 64) * ((n_k + 63) / 64);
+    const int by_heads = of_head <= 32 && kv_heads * of_head > 32;
+    const int64_t unit = by_heads ? (task / tiles) % call->p.batch * (kv_heads) + (task / tiles) / call->p.batch : task
+        / tiles;
+    const int64_t g = unit % kv_heads;
+    const int64_t b = unit / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
@@ -4938,8 +5001,8 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
             }
             /* table_at, which this thread may have from an earlier sequence */
             struct known_tile *const table_at_known = place_of_tile(table_at_places,
-                ((((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_q + 63) / 64) + i0 / 64) * ((n_k +
-                63) / 64) + j0 / 64, 32);
+                (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_q + 63) / 64) *
+                ((n_k + 63) / 64) + i0 / 64 * ((n_k + 63) / 64) + j0 / 64, 32);
             float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1)
                 * 4096;
             if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, i0, i1, j0,

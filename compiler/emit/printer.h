@@ -164,7 +164,11 @@ int emit_subscripts_of_row(const struct emitter *x, const struct array *a, const
    - emit_remembered_tiles sets the offsets of a program's remembered tiles, and returns their number.
    - emit_remembered_rank returns the largest rank of a remembered tile in some programs: 0, 1 or 2.
    - emit_recall prints the declarations for such a statement. emit_missing prints the statement, by `print`, for the
-     elements that the thread does not have. */
+     elements that the thread does not have.
+   - emit_first_kept_tile returns the first remembered tile of queries and keys, or NULL. emit_kept_tiles_of_head
+   returns C for the number of such tiles of a head. */
+const struct array *emit_first_kept_tile(const struct loops *l);
+const char *emit_kept_tiles_of_head(const struct emitter *x, const struct array *a);
 const struct array *emit_remembered(const struct emitter *x, const struct stmt *s);
 int emit_remembered_tiles(const struct loops *l, int64_t offset[MAX_REMEMBERED]);
 int emit_remembered_rank(const struct compilation *const *c, int compilations);

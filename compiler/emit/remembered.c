@@ -73,25 +73,40 @@ static const char *number_along(const struct emitter *x, const struct array *a, 
     return arena_printf(x->m->arena, "%s0 / %lld", x->m->axis[a->axes[k]].name, (long long)a->extent[k]);
 }
 
-/* Prints the declaration of the place of a tile of queries and keys. Places are numbered by head, query and key. */
+const struct array *emit_first_kept_tile(const struct loops *l)
+{
+    for (int a = 0; a < l->arrays; a++)
+        if (l->array[a].remembered && l->array[a].rank == 2) return &l->array[a];
+    return NULL;
+}
+
+/* Returns C for the number of tiles along axis k of the array. */
+static const char *tiles_along(const struct emitter *x, const struct array *a, int k)
+{
+    return arena_printf(x->m->arena, "((%s + %lld) / %lld)", emit_size(x->m, a->axes[k]), (long long)a->extent[k] - 1,
+                        (long long)a->extent[k]);
+}
+
+const char *emit_kept_tiles_of_head(const struct emitter *x, const struct array *a)
+{
+    return arena_printf(x->m->arena, "%s * %s", tiles_along(x, a, 0), tiles_along(x, a, 1));
+}
+
+/* Prints the declaration of the place of a tile of queries and keys. Places are numbered by head, query and key, and
+   only by query and key if the tasks are in the order of heads. */
 static void recall_tile(struct emitter *x, const struct stmt *s, const struct array *a)
 {
-    const char *const name = emit_local(x, a->name), *const head = head_of(x, s), *number = NULL;
-    const long long row = (long long)(a->extent[1] + a->gap);
-    for (int k = 0; k < 2; k++) {
-        const char *const size = emit_size(x->m, a->axes[k]);
-        const char *const before = k == 0 && strcmp(head, "0") == 0
-                                       ? NULL
-                                       : arena_printf(x->m->arena, "(%s) * ((%s + %lld) / %lld) + ",
-                                                      k == 0 ? head : number, size, (long long)a->extent[k] - 1,
-                                                      (long long)a->extent[k]);
-        number = arena_printf(x->m->arena, "%s%s", before ? before : "", number_along(x, a, k));
-    }
+    const char *const name = emit_local(x, a->name), *const head = head_of(x, s);
+    const char *number = strcmp(head, "0") == 0 ? ""
+                                                : arena_printf(x->m->arena, "(by_heads ? 0 : %s) * %s * %s + ", head,
+                                                               tiles_along(x, a, 0), tiles_along(x, a, 1));
+    number = arena_printf(x->m->arena, "%s%s * %s + %s", number, number_along(x, a, 0), tiles_along(x, a, 1),
+                          number_along(x, a, 1));
     emit_line(x, "/* %s, which this thread may have from an earlier sequence */", name);
     emit_line(x, "struct known_tile *const %s_known = place_of_tile(%s_places, %s, %lld);", name, name, number,
               (long long)a->remembered);
     emit_line(x, "%s *const %s = %s_kept + (%s_known - (struct known_tile *)(void *)%s_places - 1) * %lld;",
-              emit_stored(a->dtype), name, name, name, name, (long long)a->extent[0] * row);
+              emit_stored(a->dtype), name, name, name, name, (long long)(a->extent[0] * (a->extent[1] + a->gap)));
 }
 
 void emit_recall(struct emitter *x, const struct stmt *s)

@@ -38,10 +38,22 @@ struct text *task_text(const struct emitter *x)
 
 void task_piece(const struct template_names *names, const char *piece, struct text *out)
 {
-    static const char *const pieces[] = {
-        "TILE_OF_RESIDUE", "TILE_IN_ORDER",      "TILE_FROM_LAST", "RANGE", "TASK",       "HEAD",
-        "SHARED",          "BEGIN_KEPT",         "OWN_CHUNKS",     "FOLD",  "KEPT_STATE", "WINDOWS",
-        "SEGMENTS",        "FOLD_OF_ONE_THREAD", "ONE_THREAD"};
+    static const char *const pieces[] = {"TILE_OF_RESIDUE",
+                                         "TILE_IN_ORDER",
+                                         "TILE_FROM_LAST",
+                                         "RANGE",
+                                         "BY_HEADS",
+                                         "TASK",
+                                         "HEAD",
+                                         "SHARED",
+                                         "BEGIN_KEPT",
+                                         "OWN_CHUNKS",
+                                         "FOLD",
+                                         "KEPT_STATE",
+                                         "WINDOWS",
+                                         "SEGMENTS",
+                                         "FOLD_OF_ONE_THREAD",
+                                         "ONE_THREAD"};
     struct template_names all = *names;
     for (size_t k = 0; k < sizeof pieces / sizeof *pieces; k++)
         template_set_number(&all, arena_printf(all.arena, "PIECE_%s", pieces[k]), strcmp(pieces[k], piece) == 0);
@@ -278,14 +290,59 @@ static const char *tile_of_iteration(struct emitter *x, const struct stmt *loop,
     return counted ? "tiles" : size;
 }
 
+/* Returns how many loops of the chain are over heads, if the first loop is over sequences, and the others are over
+   heads and then perhaps over tiles. Otherwise returns 0. */
+static int loops_over_heads(const struct emitter *x, const struct chain *chain)
+{
+    int heads = 0;
+    if (chain->loops == 0 || x->m->axis[chain->loop[0]->axis].source != SIZE_BATCH) return 0;
+    for (int k = 1; k < chain->loops; k++) {
+        const enum size_source source = x->m->axis[chain->loop[k]->axis].source;
+        const bool head = source == SIZE_KV_HEADS || source == SIZE_MEMBERS;
+        if (chain->loop[k]->ordered || chain->loop[k]->apart || (!head && k + 1 < chain->loops)) return 0;
+        heads += head;
+    }
+    return heads;
+}
+
+/* Declares `by_heads`, which is true if a thread can keep all tiles of one head, but not of all heads, so that the
+   tasks of a head should follow each other. `number` is C for the number of a sequence and head. Returns C for the
+   number of those that the task computes. */
+static const char *sorted_by_heads(struct emitter *x, const struct chain *chain, const char *number, struct text *out)
+{
+    const int loops = loops_over_heads(x, chain);
+    const struct array *const a = emit_first_kept_tile(x->l);
+    if (!a || loops == 0) {
+        text_add(out, "    const int by_heads = 0;\n");
+        return number;
+    }
+    const char *heads = NULL;
+    for (int k = 1; k <= loops; k++) {
+        const char *const size = emit_size(x->m, chain->loop[k]->axis);
+        heads = heads ? arena_printf(x->m->arena, "%s * %s", heads, size) : size;
+    }
+    struct template_names t = {.arena = x->m->arena};
+    template_set(&t, "OF_HEAD", emit_kept_tiles_of_head(x, a));
+    template_set_number(&t, "PLACES", a->remembered);
+    template_set(&t, "HEADS", heads);
+    template_set(&t, "NUMBER", number);
+    task_piece(&t, "BY_HEADS", out);
+    return "unit";
+}
+
 /* Declares the indices of the chain's loops that occur in `users`, computed from `iteration`. If order does not
-   matter, the last tile of queries comes first, because it has the most keys with a causal mask. */
-static void decode(struct emitter *x, const struct chain *chain, const char *iteration, const char *users,
+   matter, the last tile of queries comes first, because it has the most keys with a causal mask. If `sorts`, tasks may
+   be in the order of heads. */
+static void decode(struct emitter *x, const struct chain *chain, const char *iteration, const char *users, bool sorts,
                    struct text *out)
 {
     const char *number = iteration;
     for (int k = chain->loops - 1; k >= 0; k--) {
         const struct stmt *loop = chain->loop[k];
+        if (sorts && (loop->step == 1 || k == 0)) {
+            number = sorted_by_heads(x, chain, number, out);
+            sorts = false;
+        }
         const char *axis = x->m->axis[loop->axis].name, *size = emit_size(x->m, loop->axis);
         if (axis_is_chunks(&x->m->axis[loop->axis]))
             text_add(out, "    const int64_t %s = %s;\n", axis, number);
@@ -342,11 +399,13 @@ void task_function(struct emitter *x, const struct chain *heads, const struct ch
     if (has_word(users.data, "query_start") && emit_has_query_start(x))
         text_add(&start, "    %s\n", emit_query_start(x));
     text_add(&users, "%s", start.data ? start.data : "");
-    if (iterations) decode(x, iterations, "iteration", users.data, &axes);
+    const bool sorts = has_word(users.data, "by_heads");
+    if (sorts && iterations) text_add(&axes, "    const int by_heads = 0;\n");
+    if (iterations) decode(x, iterations, "iteration", users.data, false, &axes);
     if (iterations && has_word(users.data, "chunk0")) text_add(&axes, "    const int64_t chunk0 = part->chunk0;\n");
     if (iterations && has_word(users.data, "chunk1")) text_add(&axes, "    const int64_t chunk1 = part->chunk1;\n");
     text_add(&users, "%s", axes.data ? axes.data : "");
-    decode(x, heads, "task", users.data, &axes);
+    decode(x, heads, "task", users.data, sorts && !iterations, &axes);
     text_add(&users, "%s", axes.data ? axes.data : "");
     text_add(out, "%s%s void %s\n{\n", target_of(x), iterations ? "APART" : "static", head);
     static const char *const parameter[] = {"call", "task", "part", "work"};

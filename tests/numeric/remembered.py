@@ -2,8 +2,8 @@
 """Compares kernels whose threads keep tiles for later sequences of the batch with definitions.py: windows of an image
 with a bias for each pair of patches, as in Swin Transformer.
 
-A sequence has the same bits alone as in a batch, on 1 to 3 threads. Lengths are around a tile of 64, heads are fewer
-and more than the tiles that a thread keeps."""
+A sequence has the same bits alone as in a batch, on 1 to 3 threads. Lengths are around a tile of 64. A thread keeps
+the tiles of all heads, or those of one head, which it then computes for all sequences first."""
 import os
 import sys
 
@@ -42,7 +42,7 @@ SPECS = {
 }
 # `equal`: false if the weights depend on the number of the sequence. Each shape is (batch, heads, key/value heads, queries, keys).
 SHAPES = [(5, 4, 2, 49, 49), (3, 2, 1, 63, 65), (3, 3, 3, 64, 64), (2, 2, 2, 65, 63), (3, 4, 4, 1, 1), (3, 2, 2, 20, 49),
-          (3, 2, 2, 130, 140), (2, 40, 20, 49, 49), (4, 40, 40, 9, 12)]
+          (3, 4, 4, 130, 140), (2, 40, 20, 49, 49), (4, 40, 40, 9, 12)]
 
 
 def of_sequence(P, b):

@@ -19,6 +19,13 @@
 #if PIECE_RANGE
     const int64_t FROM = NUMBER * STEP, TO = min(FROM + STEP, SIZE);
 #endif
+#if PIECE_BY_HEADS
+    /* The thread has PLACES places for tiles. If only those of one head have a place, a head is computed for all
+       sequences before the next head. */
+    const int64_t of_head = OF_HEAD;
+    const int by_heads = of_head <= PLACES && HEADS * of_head > PLACES;
+    const int64_t unit = by_heads ? (NUMBER) % call->p.batch * (HEADS) + (NUMBER) / call->p.batch : NUMBER;
+#endif
 #if PIECE_TASK
 /* Computes task number `task`: WHAT. `work` is this thread's workspace. */
 #endif
