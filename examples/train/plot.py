@@ -22,8 +22,8 @@ def _ticks(low: float, high: float, is_log: bool) -> List[float]:
 
 
 def lines(title: str, x_name: str, y_name: str, curves: Dict[str, Points], log_x: bool = False,
-          log_y: bool = False) -> str:
-    """Returns the SVG text. `curves` maps names in the legend to points."""
+          log_y: bool = False, dashed: Sequence[str] = ()) -> str:
+    """Returns the SVG text. `curves` maps names in the legend to points. The curves in `dashed` are dashed."""
     xs = [x for points in curves.values() for x, _ in points if x > 0 or not log_x]
     ys = [y for points in curves.values() for _, y in points if y > 0 or not log_y]
     spans = []
@@ -59,7 +59,7 @@ def lines(title: str, x_name: str, y_name: str, curves: Dict[str, Points], log_x
                 f'text-anchor="middle">{html.escape(y_name)}</text>')
     for number, (name, points) in enumerate(curves.items()):
         color, y = COLORS[number % len(COLORS)], TOP + 10 + 18 * number
-        dash = ' stroke-dasharray="5 3"' if number >= len(COLORS) else ""
+        dash = ' stroke-dasharray="5 3"' if number >= len(COLORS) or name in dashed else ""
         path = " ".join(f"{x_of(a):.1f},{y_of(b):.1f}" for a, b in points
                         if (a > 0 or not log_x) and (b > 0 or not log_y))
         made.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.8"{dash}/>'

@@ -183,11 +183,12 @@ def pictures(folder: str, into: str = "") -> None:
     if any(group == "delta" and name in lines for group, name in kinds):
         write(os.path.join(into, "delta.svg"), plot.lines(
             f"Language models, context {longest}: the delta rule", "step", "bits per byte, held out", lines))
-    kinds = [("long", name) for name in _names([row for row in rows if row["group"] == "long"])]
-    lines = {name: points for group, name in kinds if len(points := of(group, name, LONG, 1.0, 1 / math.log(2))) > 1}
+    lines = {name.replace(" processes", ""): points for name in _names([row for row in rows if row["group"] == "long"])
+             if len(points := of("long", name, LONG, 1.0, 1 / math.log(2))) > 1}
     if lines:
         write(os.path.join(into, "long.svg"), plot.lines(
-            f"Language models, context {LONG}: one process and two", "step", "bits per byte, held out", lines))
+            f"Language models, context {LONG}: one process and two", "step", "bits per byte, held out", lines,
+            dashed=[name for name in lines if name.endswith(", 2")]))
     for group, length, title in (("induction", 128, "Induction heads"), ("copying", 64, "Selective copying")):
         lines = {name: points for name in (*SYNTHETIC, UNAIDED) if len(points := of(group, name, length)) > 1}
         if lines:
