@@ -555,18 +555,20 @@ TARGET_v4 INLINE vec_v4 widened_v4(const float *row, int64_t x)
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
    multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t block, float *c)
+    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
 {
     vec_v4 sum[8];
+    (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
     (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step)
+    for (int64_t t = 0; t < steps; t++, b += b_step) {
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
+    }
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
 }
 
-/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. Narrow elements are widened 16 rows at a
-   time. If a has one row, b is read 128 lanes at a time. */
+/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. It is read 16 rows at a time. Narrow elements
+   are widened once for up to 4 rows of a, or once for all rows. If a has one row, b is read 128 lanes at a time. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -578,14 +580,15 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128) row_v4(8, x, some, factor_of_row, step, b, b_step, block, c);
-            if (lanes % 128) row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, block, c);
+            for (; x + 128 <= lanes; x += 128) row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            if (lanes % 128)
+                row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block, c);
             continue;
         }
         const float *const from = b;
         const int64_t from_step = b_step;
         dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor, compensation, 0 || rows < 9 ? 0 : 32);
+            factor, compensation, rows < 9 ? 0 : 32);
     }
 }
 
@@ -1799,18 +1802,20 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
    multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t block, float *c)
+    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
 {
     vec_v3 sum[8];
+    (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
     (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step)
+    for (int64_t t = 0; t < steps; t++, b += b_step) {
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b, first + v * 8);
+    }
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + first + v * 8, load_v3(c + first + v * 8) + sum[v]);
 }
 
-/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. Narrow elements are widened 16 rows at a
-   time. If a has one row, b is read 64 lanes at a time. */
+/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. It is read 16 rows at a time. Narrow elements
+   are widened once for up to 4 rows of a, or once for all rows. If a has one row, b is read 64 lanes at a time. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1822,8 +1827,9 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64) row_v3(8, x, some, factor_of_row, step, b, b_step, block, c);
-            if (lanes % 64) row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, block, c);
+            for (; x + 64 <= lanes; x += 64) row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            if (lanes % 64)
+                row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, lanes, block, c);
             continue;
         }
         const float *const from = b;
@@ -3050,18 +3056,21 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
    multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t block, float *c)
+    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
 {
     vec_any sum[8];
+    (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
     (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step)
+    for (int64_t t = 0; t < steps; t++, b += b_step) {
+        if (first == 0) fetch_any(1, lanes, b + 64 * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
+    }
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
 }
 
-/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. Narrow elements are widened 16 rows at a
-   time. If a has one row, b is read 32 lanes at a time. */
+/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. It is read 16 rows at a time. Narrow elements
+   are widened once for up to 4 rows of a, or once for all rows. If a has one row, b is read 32 lanes at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -3069,12 +3078,12 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
-            fetch_any(16, lanes, b + 64 * b_step, b_step);
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 32 <= lanes; x += 32) row_any(8, x, some, factor_of_row, step, b, b_step, block, c);
-            if (lanes % 32) row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, block, c);
+            for (; x + 32 <= lanes; x += 32) row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            if (lanes % 32)
+                row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block, c);
             continue;
         }
         const float *const from = b;

@@ -590,7 +590,8 @@ TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t row
 }
 
 /* Widens rows of `elements` elements, which is a multiple of 16. There are at most 16 or 16 rows. */
-TARGET_v4 INLINE void widen_rows_v4(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide)
+TARGET_v4 INLINE void widen_rows_v4(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide
+    )
 {
     for (int64_t r = 0; r < rows; r++)
         UNROLL for (int64_t x = 0; x < elements; x += 16)
@@ -608,40 +609,94 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
    multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, const int64_t block, float *c)
+    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
 {
     vec_v4 sum[8];
+    (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
     (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step)
+    for (int64_t t = 0; t < steps; t++, b += b_step) {
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
+    }
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
 }
 
-/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. Narrow elements are widened 16 rows at a
-   time. If a has one row, b is read 128 lanes at a time. */
+/* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 4 rows r and up to 4 vectors of lanes, from x = first on.
+   The rows share the conversion of b, whose rows have `lanes` elements. */
+TARGET_v4 INLINE void some_lanes_v4(const int rows, const int vectors, int64_t first, const int64_t lanes,
+    int64_t steps,
+    const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row
+    )
+{
+    vec_v4 sum[4][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step) {
+        vec_v4 x[4];
+        if (first == 0) fetch_v4(1, lanes, b + 32 * b_step, b_step);
+        UNROLL for (int v = 0; v < vectors; v++)
+            x[v] = unscaled_v4(b, first + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row + t * a_step];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            float *const to = c + r * c_row + first + v * 16;
+            store_v4(to, load_v4(to) + sum[r][v]);
+        }
+}
+
+/* Like some_lanes_v4, for all lanes. */
+TARGET_v4 INLINE void all_lanes_v4(const int rows, const int64_t lanes, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row)
+{
+    int64_t x = 0;
+    for (; x + 4 * 16 <= lanes; x += 4 * 16)
+        some_lanes_v4(rows, 4, x, lanes, steps, a, a_row, a_step, b, b_step, c, c_row);
+    for (; x < lanes; x += 16)
+        some_lanes_v4(rows, 1, x, lanes, steps, a, a_row, a_step, b, b_step, c, c_row);
+}
+
+/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. It is read 16 rows at a time. Narrow elements
+   are widened once for up to 4 rows of a, or once for all rows. If a has one row, b is read 128 lanes at a time. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
 {
-    float wide[16 * 64];
+    float wide[16 * 64] __attribute__((aligned(64)));
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128) row_v4(8, x, some, factor_of_row, step, b, b_step, block, c);
-            if (lanes % 128) row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, block, c);
+            for (; x + 128 <= lanes; x += 128) row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            if (lanes % 128)
+                row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block, c);
             continue;
         }
-        fetch_v4(some, lanes, b + 32 * b_step, b_step);
+        if (1 && rows <= 4 && update == 1) {
+            switch (rows) {
+                case 4: all_lanes_v4(4, lanes, some, a, a_row, a_step, b, b_step, c, c_row); break;
+                case 3: all_lanes_v4(3, lanes, some, a, a_row, a_step, b, b_step, c, c_row); break;
+                case 2: all_lanes_v4(2, lanes, some, a, a_row, a_step, b, b_step, c, c_row); break;
+            }
+            continue;
+        }
         widen_rows_v4(some, lanes, b, b_step, wide);
         const float *const from = wide;
         const int64_t from_step = lanes;
-        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor, compensation, 1 || rows < 2 ? 0 : 32);
+        for (int64_t r = 0, asked = 0; r < rows; r += 6) { /* each group of rows prefetches a share */
+            const int64_t ask = rows - r <= 6 ? some : min(asked + (some * 6 + rows - 1) / rows, some);
+            fetch_v4(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
+            asked = ask;
+            dot_early_v4(vectors, lanes, min(6, rows - r), -1, some, span, a + r * a_row, a_row, a_step, from,
+                from_step, c + r * c_row, c_row, update, factor, compensation ? compensation + r * c_row : NULL, 0);
+        }
+        (void)tail;
     }
 }
 
@@ -2252,7 +2307,8 @@ TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t row
 }
 
 /* Widens rows of `elements` elements, which is a multiple of 8. There are at most 8 or 16 rows. */
-TARGET_v3 INLINE void widen_rows_v3(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide)
+TARGET_v3 INLINE void widen_rows_v3(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide
+    )
 {
     for (int64_t r = 0; r < rows; r++)
         UNROLL for (int64_t x = 0; x < elements; x += 8)
@@ -2270,32 +2326,81 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
    multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, const int64_t block, float *c)
+    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
 {
     vec_v3 sum[8];
+    (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
     (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step)
+    for (int64_t t = 0; t < steps; t++, b += b_step) {
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b, first + v * 8);
+    }
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + first + v * 8, load_v3(c + first + v * 8) + sum[v]);
 }
 
-/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. Narrow elements are widened 16 rows at a
-   time. If a has one row, b is read 64 lanes at a time. */
+/* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 4 rows r and up to 2 vectors of lanes, from x = first on.
+   The rows share the conversion of b, whose rows have `lanes` elements. */
+TARGET_v3 INLINE void some_lanes_v3(const int rows, const int vectors, int64_t first, const int64_t lanes,
+    int64_t steps,
+    const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row
+    )
+{
+    vec_v3 sum[4][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step) {
+        vec_v3 x[2];
+        if (first == 0) fetch_v3(1, lanes, b + 32 * b_step, b_step);
+        UNROLL for (int v = 0; v < vectors; v++)
+            x[v] = unscaled_v3(b, first + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row + t * a_step];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            float *const to = c + r * c_row + first + v * 8;
+            store_v3(to, load_v3(to) + sum[r][v]);
+        }
+}
+
+/* Like some_lanes_v3, for all lanes. */
+TARGET_v3 INLINE void all_lanes_v3(const int rows, const int64_t lanes, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row)
+{
+    int64_t x = 0;
+    for (; x + 2 * 8 <= lanes; x += 2 * 8)
+        some_lanes_v3(rows, 2, x, lanes, steps, a, a_row, a_step, b, b_step, c, c_row);
+    for (; x < lanes; x += 8)
+        some_lanes_v3(rows, 1, x, lanes, steps, a, a_row, a_step, b, b_step, c, c_row);
+}
+
+/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. It is read 16 rows at a time. Narrow elements
+   are widened once for up to 4 rows of a, or once for all rows. If a has one row, b is read 64 lanes at a time. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
 {
-    float wide[16 * 64];
+    float wide[16 * 64] __attribute__((aligned(32)));
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64) row_v3(8, x, some, factor_of_row, step, b, b_step, block, c);
-            if (lanes % 64) row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, block, c);
+            for (; x + 64 <= lanes; x += 64) row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            if (lanes % 64)
+                row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            continue;
+        }
+        if (0 && rows <= 4 && update == 1) {
+            switch (rows) {
+                case 4: all_lanes_v3(4, lanes, some, a, a_row, a_step, b, b_step, c, c_row); break;
+                case 3: all_lanes_v3(3, lanes, some, a, a_row, a_step, b, b_step, c, c_row); break;
+                case 2: all_lanes_v3(2, lanes, some, a, a_row, a_step, b, b_step, c, c_row); break;
+            }
             continue;
         }
         widen_rows_v3(some, lanes, b, b_step, wide);
@@ -3919,7 +4024,8 @@ APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_
 }
 
 /* Widens rows of `elements` elements, which is a multiple of 4. There are at most 4 or 16 rows. */
-INLINE void widen_rows_any(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide)
+INLINE void widen_rows_any(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide
+    )
 {
     for (int64_t r = 0; r < rows; r++)
         UNROLL for (int64_t x = 0; x < elements; x += 4)
@@ -3937,32 +4043,80 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int6
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
    multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, const int64_t block, float *c)
+    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
 {
     vec_any sum[8];
+    (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
     (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step)
+    for (int64_t t = 0; t < steps; t++, b += b_step) {
+        if (first == 0) fetch_any(1, lanes, b + 64 * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
+    }
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
 }
 
-/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. Narrow elements are widened 16 rows at a
-   time. If a has one row, b is read 32 lanes at a time. */
+/* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 4 rows r and up to 2 vectors of lanes, from x = first on.
+   The rows share the conversion of b, whose rows have `lanes` elements. */
+INLINE void some_lanes_any(const int rows, const int vectors, int64_t first, const int64_t lanes, int64_t steps,
+    const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row
+    )
+{
+    vec_any sum[4][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step) {
+        vec_any x[2];
+        if (first == 0) fetch_any(1, lanes, b + 64 * b_step, b_step);
+        UNROLL for (int v = 0; v < vectors; v++)
+            x[v] = unscaled_any(b, first + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row + t * a_step];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            float *const to = c + r * c_row + first + v * 4;
+            store_any(to, load_any(to) + sum[r][v]);
+        }
+}
+
+/* Like some_lanes_any, for all lanes. */
+INLINE void all_lanes_any(const int rows, const int64_t lanes, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row)
+{
+    int64_t x = 0;
+    for (; x + 2 * 4 <= lanes; x += 2 * 4)
+        some_lanes_any(rows, 2, x, lanes, steps, a, a_row, a_step, b, b_step, c, c_row);
+    for (; x < lanes; x += 4)
+        some_lanes_any(rows, 1, x, lanes, steps, a, a_row, a_step, b, b_step, c, c_row);
+}
+
+/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. It is read 16 rows at a time. Narrow elements
+   are widened once for up to 4 rows of a, or once for all rows. If a has one row, b is read 32 lanes at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
 {
-    float wide[16 * 64];
+    float wide[16 * 64] __attribute__((aligned(16)));
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
-            fetch_any(16, lanes, b + 64 * b_step, b_step);
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 32 <= lanes; x += 32) row_any(8, x, some, factor_of_row, step, b, b_step, block, c);
-            if (lanes % 32) row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, block, c);
+            for (; x + 32 <= lanes; x += 32) row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            if (lanes % 32)
+                row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            continue;
+        }
+        if (0 && rows <= 4 && update == 1) {
+            switch (rows) {
+                case 4: all_lanes_any(4, lanes, some, a, a_row, a_step, b, b_step, c, c_row); break;
+                case 3: all_lanes_any(3, lanes, some, a, a_row, a_step, b, b_step, c, c_row); break;
+                case 2: all_lanes_any(2, lanes, some, a, a_row, a_step, b, b_step, c, c_row); break;
+            }
             continue;
         }
         widen_rows_any(some, lanes, b, b_step, wide);

@@ -271,16 +271,16 @@ TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
 TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14,
-            30) + __builtin_shufflevector(t[r], t[r + 1], 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28,
+            30) + __builtin_shufflevector(t[r], t[r + 1], 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
     UNROLL for (int r = 0; r < 16; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28,
-            29) + __builtin_shufflevector(t[r], t[r + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28,
+            30) + __builtin_shufflevector(t[r], t[r + 2], 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
     UNROLL for (int r = 0; r < 16; r += 8)
-        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26,
-            27) + __builtin_shufflevector(t[r], t[r + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-    t[0] = __builtin_shufflevector(t[0], t[8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22,
-        23) + __builtin_shufflevector(t[0], t[8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26,
+            27) + __builtin_shufflevector(t[r], t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+    t[0] = __builtin_shufflevector(t[0], t[8], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26,
+        27) + __builtin_shufflevector(t[0], t[8], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
     return t[0];
 }
 
@@ -802,49 +802,74 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b
             __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
-   - whole: b has all 16 rows. Otherwise row `last` is the last row of b.
-   - ordered: b is read in memory order, which helps the hardware prefetch it
-   - wide: b converted to floats, in rows of `steps` elements, or NULL
-   - ahead: the first of 16 rows to prefetch, or NULL */
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t. b has all 16 rows if `whole`.
+   Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
+   prefetch them. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
+    int64_t b_row, float *c)
 {
     vec_v4 t[16];
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
     for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 16; k++) {
-            if (ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
-                t[k] += load_v4(a + s) *
-                    (wide ? load_v4(wide + k * steps + s) : widened_v4(b + (whole ? k : min(k, last)) * b_row, s));
-            if (ordered) __asm__ volatile("" : : : "memory");
+                t[k] += load_v4(a + s) * unscaled_v4(b + (whole ? k : min(k, last)) * b_row, s);
+            __asm__ volatile("" : : : "memory");
         }
     store_v4(c, lane_sums_v4(t));
 }
 
-/* Like columns_v4, for any number of rows of a. */
-TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+/* Like columns_v4, for up to 4 rows of a, which share the loads of b. It has 16 rows. 4 columns are computed at
+   a time.
+   - wide: b converted to floats, in rows of `steps` elements. NULL if `direct`: b is converted here
+   - ask: of 4 rows from ahead on, those with these numbers are prefetched */
+TARGET_v4 INLINE void some_columns_v4(const int rows, const int direct, const int64_t steps, const float *a,
+    int64_t a_row,
+    const float *b, int64_t b_row, const float *wide, const float *ahead, const int64_t *ask, float *c, int64_t c_row
+    )
 {
-    if (rows == 1) {
-        columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+    vec_v4 t[4][16];
+    for (int64_t k = 0; k < 16; k += 4) {
+        vec_v4 sum[4][4];
+        UNROLL for (int r = 0; r < rows; r++)
+            UNROLL for (int n = 0; n < 4; n++) sum[r][n] = (vec_v4){0};
+        fetch_v4(ask[1] - ask[0], steps, ahead + (k + ask[0]) * b_row, b_row);
+        UNROLL for (int64_t s = 0; s < steps; s += 16) {
+            vec_v4 x[4];
+            UNROLL for (int n = 0; n < 4; n++)
+                x[n] = direct ? unscaled_v4(b + (k + n) * b_row, s) : load_v4(wide + (k + n) * steps + s);
+            UNROLL for (int r = 0; r < rows; r++) {
+                const vec_v4 y = load_v4(a + r * a_row + s);
+                UNROLL for (int n = 0; n < 4; n++) sum[r][n] += x[n] * y;
+            }
+        }
+        UNROLL for (int r = 0; r < rows; r++)
+            UNROLL for (int n = 0; n < 4; n++) t[r][k + n] = sum[r][n];
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_v4(c + r * c_row, lane_sums_v4(t[r]));
+}
+
+/* Like columns_v4, for two or more rows of a. If b has fewer than 16 rows, the other columns of c get any numbers. */
+TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *const ahead = b + 32 * b_row;
+    /* each group of 4 rows prefetches a share of b */
+    const int64_t share = !whole || rows < 9 ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
+    int64_t ask[2] = {0, min(share, 4)};
+    if (whole && ((1 && rows <= 4) || !0)) {
+        for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
+            some_columns_v4(4, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row);
+            UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, 4);
+        }
+        switch (rows) {
+            case 3: some_columns_v4(3, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row); break;
+            case 2: some_columns_v4(2, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row); break;
+            case 1: some_columns_v4(1, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row); break;
+        }
         return;
     }
-    /* Who prefetches b depends on the number of rows of a.
-       - For fewer than 9 rows, the hardware prefetches b.
-       - From 9 rows on, each row prefetches a share of b.
-       - If 9 is at most 3, the first of two or three rows prefetches all of b. */
-    const float *const ahead = b + 32 * b_row;
-    const int asks = rows >= 9;
-    int64_t r = 0;
-    if (r < rows && (!asks || rows < 4))
-        columns_v4(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
-    for (; r < rows; r++) {
-        const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
-        if (asks && rows >= 4) fetch_v4(to - from, steps, ahead + from * b_row, b_row);
-        columns_v4(whole, last, steps, a + r * a_row, b, b_row, 0, wide, c + r * c_row, NULL);
-    }
+    for (int64_t r = 0; r < rows; r++) columns_v4(0, last, steps, a + r * a_row, b, b_row, c + r * c_row);
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
@@ -853,33 +878,36 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
-    const float *wide = NULL;
-    int64_t x = 0;
-    /* With one row of a, each row of b is used once. So b is not widened in advance. */
-    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) {
-        columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    for (int64_t x = 0; x < columns; x += 16, b += 16 * b_row) {
+        const int64_t last = min(16, columns - x) - 1;
+        if (rows == 1 && last == 16 - 1)
+            columns_v4(1, last, steps, a, b, b_row, c + x);
+        else if (rows == 1)
+            columns_v4(0, last, steps, a, b, b_row, c + x);
+        else if (last == 16 - 1)
+            all_columns_v4(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+        else
+            all_columns_v4(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
     }
-    for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
-        all_columns_v4(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
-    }
-    if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
    multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t block, float *c)
+    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
 {
     vec_v4 sum[8];
+    (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
     (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step)
+    for (int64_t t = 0; t < steps; t++, b += b_step) {
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
+    }
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
 }
 
-/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. Narrow elements are widened 16 rows at a
-   time. If a has one row, b is read 128 lanes at a time. */
+/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. It is read 16 rows at a time. Narrow elements
+   are widened once for up to 4 rows of a, or once for all rows. If a has one row, b is read 128 lanes at a time. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -891,14 +919,15 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128) row_v4(8, x, some, factor_of_row, step, b, b_step, block, c);
-            if (lanes % 128) row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, block, c);
+            for (; x + 128 <= lanes; x += 128) row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            if (lanes % 128)
+                row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block, c);
             continue;
         }
         const float *const from = b;
         const int64_t from_step = b_step;
         dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor, compensation, 0 || rows < 9 ? 0 : 32);
+            factor, compensation, rows < 9 ? 0 : 32);
     }
 }
 
@@ -1929,11 +1958,11 @@ TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
 TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 8, 2, 10, 4, 12, 6, 14) + __builtin_shufflevector(t[r],
-            t[r + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 8, 10, 4, 6, 12, 14) + __builtin_shufflevector(t[r],
+            t[r + 1], 1, 3, 9, 11, 5, 7, 13, 15);
     UNROLL for (int r = 0; r < 8; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 8, 9, 4, 5, 12, 13) + __builtin_shufflevector(t[r],
-            t[r + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 8, 10, 4, 6, 12, 14) + __builtin_shufflevector(t[r],
+            t[r + 2], 1, 3, 9, 11, 5, 7, 13, 15);
     UNROLL for (int r = 0; r < 8; r += 8)
         t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11) + __builtin_shufflevector(t[r],
             t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15);
@@ -2440,69 +2469,74 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t.
-   - whole: b has all 8 rows. Otherwise row `last` is the last row of b.
-   - ordered: b is read in memory order, which helps the hardware prefetch it
-   - wide: b converted to floats, in rows of `steps` elements, or NULL
-   - ahead: the first of 8 rows to prefetch, or NULL */
+/* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t. b has all 8 rows if `whole`.
+   Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
+   prefetch them. */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
+    int64_t b_row, float *c)
 {
     vec_v3 t[8];
     UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
     for (int64_t first = 0; first < steps; first += 64)
         UNROLL for (int k = 0; k < 8; k++) {
-            if (ahead) fetch_v3(1, min(64, steps - first), ahead + k * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 64, steps); s += 8)
-                t[k] += load_v3(a + s) *
-                    (wide ? load_v3(wide + k * steps + s) : widened_v3(b + (whole ? k : min(k, last)) * b_row, s));
-            if (ordered) __asm__ volatile("" : : : "memory");
+                t[k] += load_v3(a + s) * unscaled_v3(b + (whole ? k : min(k, last)) * b_row, s);
+            __asm__ volatile("" : : : "memory");
         }
     store_v3(c, lane_sums_v3(t));
 }
 
-/* Like columns_v3, for up to 4 rows of a. The rows share the loads of b. */
-TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
-    const float *a,
-    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+/* Like columns_v3, for up to 4 rows of a, which share the loads of b. It has 8 rows. 2 columns are computed at
+   a time.
+   - wide: b converted to floats, in rows of `steps` elements. NULL if `direct`: b is converted here
+   - ask: of 2 rows from ahead on, those with these numbers are prefetched */
+TARGET_v3 INLINE void some_columns_v3(const int rows, const int direct, const int64_t steps, const float *a,
+    int64_t a_row,
+    const float *b, int64_t b_row, const float *wide, const float *ahead, const int64_t *ask, float *c, int64_t c_row
+    )
 {
     vec_v3 t[4][8];
-    UNROLL for (int k = 0; k < 8; k += 2) {
-        const float *const wide_k = wide ? wide + k * steps : NULL;
-        const float *const first = b + (whole ? k : min(k, last)) * b_row,
-            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+    UNROLL for (int64_t k = 0; k < 8; k += 2) {
         vec_v3 sum[4][2];
-        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_v3){0};
-        fetch_v3(2, steps, b + (k + 32) * b_row, b_row);
+        UNROLL for (int r = 0; r < rows; r++)
+            UNROLL for (int n = 0; n < 2; n++) sum[r][n] = (vec_v3){0};
+        if (ask[1]) fetch_v3(2, steps, ahead + k * b_row, b_row);
         for (int64_t s = 0; s < steps; s += 8) {
-            const vec_v3 x0 = wide ? load_v3(wide_k + s) : widened_v3(first, s),
-                x1 = wide ? load_v3(wide_k + steps + s) : widened_v3(second, s);
+            vec_v3 x[2];
+            UNROLL for (int n = 0; n < 2; n++)
+                x[n] = direct ? unscaled_v3(b + (k + n) * b_row, s) : load_v3(wide + (k + n) * steps + s);
             UNROLL for (int r = 0; r < rows; r++) {
                 const vec_v3 y = load_v3(a + r * a_row + s);
-                sum[r][0] += x0 * y;
-                sum[r][1] += x1 * y;
+                UNROLL for (int n = 0; n < 2; n++) sum[r][n] += x[n] * y;
             }
         }
-        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+        UNROLL for (int r = 0; r < rows; r++)
+            UNROLL for (int n = 0; n < 2; n++) t[r][k + n] = sum[r][n];
     }
     UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
 }
 
-/* Like columns_v3, for any number of rows of a. */
+/* Like columns_v3, for two or more rows of a. If b has fewer than 8 rows, the other columns of c get any numbers. */
 TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row)
 {
-    if (rows == 1) {
-        columns_v3(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+    const float *const ahead = b + 32 * b_row;
+    /* each group of 4 rows prefetches a share of b */
+    const int64_t share = !whole || rows < 2 ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
+    int64_t ask[2] = {0, min(share, 2)};
+    if (whole && ((0 && rows <= 4) || !0)) {
+        for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
+            some_columns_v3(4, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row);
+            UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, 2);
+        }
+        switch (rows) {
+            case 3: some_columns_v3(3, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row); break;
+            case 2: some_columns_v3(2, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row); break;
+            case 1: some_columns_v3(1, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row); break;
+        }
         return;
     }
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
-        some_columns_v3(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
-    switch (rows) {
-        case 3: some_columns_v3(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-        case 2: some_columns_v3(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-        case 1: some_columns_v3(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-    }
+    for (int64_t r = 0; r < rows; r++) columns_v3(0, last, steps, a + r * a_row, b, b_row, c + r * c_row);
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
@@ -2511,33 +2545,36 @@ TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
-    const float *wide = NULL;
-    int64_t x = 0;
-    /* With one row of a, each row of b is used once. So b is not widened in advance. */
-    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) {
-        columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    for (int64_t x = 0; x < columns; x += 8, b += 8 * b_row) {
+        const int64_t last = min(8, columns - x) - 1;
+        if (rows == 1 && last == 8 - 1)
+            columns_v3(1, last, steps, a, b, b_row, c + x);
+        else if (rows == 1)
+            columns_v3(0, last, steps, a, b, b_row, c + x);
+        else if (last == 8 - 1)
+            all_columns_v3(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+        else
+            all_columns_v3(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
     }
-    for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
-        all_columns_v3(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
-    }
-    if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
    multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t block, float *c)
+    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
 {
     vec_v3 sum[8];
+    (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
     (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step)
+    for (int64_t t = 0; t < steps; t++, b += b_step) {
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b, first + v * 8);
+    }
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + first + v * 8, load_v3(c + first + v * 8) + sum[v]);
 }
 
-/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. Narrow elements are widened 16 rows at a
-   time. If a has one row, b is read 64 lanes at a time. */
+/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. It is read 16 rows at a time. Narrow elements
+   are widened once for up to 4 rows of a, or once for all rows. If a has one row, b is read 64 lanes at a time. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -2549,8 +2586,9 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64) row_v3(8, x, some, factor_of_row, step, b, b_step, block, c);
-            if (lanes % 64) row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, block, c);
+            for (; x + 64 <= lanes; x += 64) row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            if (lanes % 64)
+                row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, lanes, block, c);
             continue;
         }
         const float *const from = b;
@@ -3595,10 +3633,10 @@ INLINE float lane_max_any(vec_any x)
 INLINE vec_any lane_sums_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 4, 2, 6) + __builtin_shufflevector(t[r], t[r + 1], 1, 5, 3,
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 4, 6) + __builtin_shufflevector(t[r], t[r + 1], 1, 3, 5,
             7);
     UNROLL for (int r = 0; r < 4; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 4, 5) + __builtin_shufflevector(t[r], t[r + 2], 2, 3, 6,
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 4, 6) + __builtin_shufflevector(t[r], t[r + 2], 1, 3, 5,
             7);
     return t[0];
 }
@@ -4097,68 +4135,74 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t.
-   - whole: b has all 4 rows. Otherwise row `last` is the last row of b.
-   - ordered: b is read in memory order, which helps the hardware prefetch it
-   - wide: b converted to floats, in rows of `steps` elements, or NULL
-   - ahead: the first of 4 rows to prefetch, or NULL */
+/* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t. b has all 4 rows if `whole`.
+   Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
+   prefetch them. */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
+    int64_t b_row, float *c)
 {
     vec_any t[4];
     UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
     for (int64_t first = 0; first < steps; first += 32)
         UNROLL for (int k = 0; k < 4; k++) {
-            if (ahead) fetch_any(1, min(32, steps - first), ahead + k * b_row + first, b_row);
+            if (whole) fetch_any(1, min(32, steps - first), b + (k + 64) * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 32, steps); s += 4)
-                t[k] += load_any(a + s) *
-                    (wide ? load_any(wide + k * steps + s) : widened_any(b + (whole ? k : min(k, last)) * b_row, s));
-            if (ordered) __asm__ volatile("" : : : "memory");
+                t[k] += load_any(a + s) * unscaled_any(b + (whole ? k : min(k, last)) * b_row, s);
+            __asm__ volatile("" : : : "memory");
         }
     store_any(c, lane_sums_any(t));
 }
 
-/* Like columns_any, for up to 4 rows of a. The rows share the loads of b. */
-INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+/* Like columns_any, for up to 4 rows of a, which share the loads of b. It has 4 rows. 2 columns are computed at
+   a time.
+   - wide: b converted to floats, in rows of `steps` elements. NULL if `direct`: b is converted here
+   - ask: of 2 rows from ahead on, those with these numbers are prefetched */
+INLINE void some_columns_any(const int rows, const int direct, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, const float *wide, const float *ahead, const int64_t *ask, float *c, int64_t c_row
+    )
 {
     vec_any t[4][4];
-    UNROLL for (int k = 0; k < 4; k += 2) {
-        const float *const wide_k = wide ? wide + k * steps : NULL;
-        const float *const first = b + (whole ? k : min(k, last)) * b_row,
-            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+    UNROLL for (int64_t k = 0; k < 4; k += 2) {
         vec_any sum[4][2];
-        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_any){0};
-        fetch_any(2, steps, b + (k + 64) * b_row, b_row);
+        UNROLL for (int r = 0; r < rows; r++)
+            UNROLL for (int n = 0; n < 2; n++) sum[r][n] = (vec_any){0};
+        if (ask[1]) fetch_any(2, steps, ahead + k * b_row, b_row);
         for (int64_t s = 0; s < steps; s += 4) {
-            const vec_any x0 = wide ? load_any(wide_k + s) : widened_any(first, s),
-                x1 = wide ? load_any(wide_k + steps + s) : widened_any(second, s);
+            vec_any x[2];
+            UNROLL for (int n = 0; n < 2; n++)
+                x[n] = direct ? unscaled_any(b + (k + n) * b_row, s) : load_any(wide + (k + n) * steps + s);
             UNROLL for (int r = 0; r < rows; r++) {
                 const vec_any y = load_any(a + r * a_row + s);
-                sum[r][0] += x0 * y;
-                sum[r][1] += x1 * y;
+                UNROLL for (int n = 0; n < 2; n++) sum[r][n] += x[n] * y;
             }
         }
-        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+        UNROLL for (int r = 0; r < rows; r++)
+            UNROLL for (int n = 0; n < 2; n++) t[r][k + n] = sum[r][n];
     }
     UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
 }
 
-/* Like columns_any, for any number of rows of a. */
+/* Like columns_any, for two or more rows of a. If b has fewer than 4 rows, the other columns of c get any numbers. */
 INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row)
 {
-    if (rows == 1) {
-        columns_any(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+    const float *const ahead = b + 64 * b_row;
+    /* each group of 4 rows prefetches a share of b */
+    const int64_t share = !whole || rows < 2 ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
+    int64_t ask[2] = {0, min(share, 2)};
+    if (whole && ((0 && rows <= 4) || !0)) {
+        for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
+            some_columns_any(4, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row);
+            UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, 2);
+        }
+        switch (rows) {
+            case 3: some_columns_any(3, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row); break;
+            case 2: some_columns_any(2, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row); break;
+            case 1: some_columns_any(1, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row); break;
+        }
         return;
     }
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
-        some_columns_any(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
-    switch (rows) {
-        case 3: some_columns_any(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-        case 2: some_columns_any(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-        case 1: some_columns_any(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-    }
+    for (int64_t r = 0; r < rows; r++) columns_any(0, last, steps, a + r * a_row, b, b_row, c + r * c_row);
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
@@ -4167,34 +4211,37 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
-    const float *wide = NULL;
-    int64_t x = 0;
-    /* With one row of a, each row of b is used once. So b is not widened in advance. */
-    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) {
-        fetch_any(4, steps, b + 64 * b_row, b_row);
-        columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    for (int64_t x = 0; x < columns; x += 4, b += 4 * b_row) {
+        const int64_t last = min(4, columns - x) - 1;
+        if (rows == 1 && last == 4 - 1)
+            columns_any(1, last, steps, a, b, b_row, c + x);
+        else if (rows == 1)
+            columns_any(0, last, steps, a, b, b_row, c + x);
+        else if (last == 4 - 1)
+            all_columns_any(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+        else
+            all_columns_any(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
     }
-    for (; x + 4 <= columns; x += 4, b += 4 * b_row) {
-        all_columns_any(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
-    }
-    if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
    multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t block, float *c)
+    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
 {
     vec_any sum[8];
+    (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
     (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step)
+    for (int64_t t = 0; t < steps; t++, b += b_step) {
+        if (first == 0) fetch_any(1, lanes, b + 64 * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
+    }
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
 }
 
-/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. Narrow elements are widened 16 rows at a
-   time. If a has one row, b is read 32 lanes at a time. */
+/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. It is read 16 rows at a time. Narrow elements
+   are widened once for up to 4 rows of a, or once for all rows. If a has one row, b is read 32 lanes at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -4202,12 +4249,12 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
-            fetch_any(16, lanes, b + 64 * b_step, b_step);
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 32 <= lanes; x += 32) row_any(8, x, some, factor_of_row, step, b, b_step, block, c);
-            if (lanes % 32) row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, block, c);
+            for (; x + 32 <= lanes; x += 32) row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            if (lanes % 32)
+                row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block, c);
             continue;
         }
         const float *const from = b;

@@ -42,6 +42,27 @@ static const char *elements(struct arena *arena, int lanes, enum order order, in
     return made;
 }
 
+/* Sets the names of the shuffles of lane_sums_T. Each takes the even or the odd groups of elements of two vectors. Each
+   is one instruction on x86: groups are elements of the same 16 bytes, and later the 16 bytes themselves. */
+static void set_sums(struct template_names *x, int lanes, int element_bytes)
+{
+    const int in_16 = 16 / element_bytes;
+    for (int far = 1; far < lanes; far *= 2) {
+        const int group = far < in_16 ? 1 : in_16, part = far < in_16 ? in_16 : lanes;
+        for (int odd = 0; odd < 2; odd++) {
+            struct text list = {0};
+            for (int k = 0; k < lanes; k++) {
+                const int inside = k % part % (part / 2), second = k % part >= part / 2 ? lanes : 0,
+                          from = (inside / group * 2 + odd) * group + inside % group;
+                text_add(&list, "%s%d", k ? ", " : "", second + k / part * part + from);
+            }
+            template_set(x, arena_printf(x->arena, "%s_%d", odd ? "ODD" : "EVEN", far),
+                         arena_copy(x->arena, list.data));
+            text_free(&list);
+        }
+    }
+}
+
 /* Gives the constants of templates their values for f32 or f64. `instructions`: The target has an instruction that
    multiplies by a power of two. */
 static void set_constants(struct template_names *x, bool f64, bool instructions)
@@ -93,8 +114,9 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set_number(x, "AHEAD", PREFETCH_ROWS);
     template_set_number(x, "EARLY_FOR_SEVERAL", target->early_for_several);
     template_set_number(x, "ROOMY", is_roomy(target));
-    template_set_number(x, "NEAR", 4 - target->near); /* the last argument of __builtin_prefetch */
-    template_set_number(x, "SOME", 16);               /* a core can have about this number of cache misses in flight */
+    template_set_number(x, "ABREAST", is_roomy(target) ? 4 : 2); /* with 4 rows, the sums stay in registers */
+    template_set_number(x, "NEAR", 4 - target->near);            /* the last argument of __builtin_prefetch */
+    template_set_number(x, "SOME", 16); /* a core can have about this number of cache misses in flight */
     template_set(x, "IOTA", elements(x->arena, e->lanes, IN_ORDER, 0));
     template_set(x, "INTERLEAVED", elements(x->arena, e->lanes, INTERLEAVED, 0));
     template_set(x, "ZIP_LOW", elements(x->arena, e->lanes, ZIP_LOW, 0));
@@ -104,6 +126,7 @@ static void set_all(struct template_names *x, const struct emitter *e)
         template_set(x, arena_printf(x->arena, "UPPER_%d", half), elements(x->arena, e->lanes, UPPER, half));
         template_set(x, arena_printf(x->arena, "LOWER_%d", half), elements(x->arena, e->lanes, LOWER, half));
     }
+    set_sums(x, e->lanes, target->vector_bytes / e->lanes);
     template_set_number(x, "ROWS", e->rows);
     template_set_number(x, "VECTORS", e->vectors);
     template_set_number(x, "COMPENSATED", e->compensated);
@@ -143,6 +166,7 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
     template_set_number(x, "ONE_IS_ODD", e->rows > 1);
     template_set(x, "COMPENSATION_OF_THE_ROW",
                  e->compensated ? ", compensation ? compensation + r * c_row : NULL" : "");
+    template_set(x, "COMPENSATION_OF_GROUP", e->compensated ? ", compensation ? compensation + r * c_row : NULL" : "");
     template_set(x, "COMPENSATION_OF_COLUMN", e->compensated ? ", compensation ? compensation + x : NULL" : "");
     static const char *const names[] = {
         "bits",      "bit",       "finite",    "add_seen",   "add_seen_lanes", "block",      "parts",
@@ -176,14 +200,19 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
     template_set_number(x, "BLOCK_BYTES", blocks ? dtype_row_bytes(dtype, dtype_block(dtype)) : 0);
     template_set_number(x, "HALF_SCALE", half);
     template_set_number(x, "SCALE_BYTES", half ? 2 : 4);
+    template_set(x, "SCALE", half ? "uint16_t" : e->real);
+    template_set(x, "SCALE_PARAMETER", blocks ? arena_printf(x->arena, ", const %s *scale", e->real) : "");
+    template_set(x, "SCALE_ARGUMENT", blocks ? ", scale" : "");
     template_set_number(x, "NARROW", narrow);
     template_set(x, "STORED", emit_stored(dtype));
-    template_set_number(x, "EARLY", narrow ? target->early_narrow : target->early);
+    template_set_number(x, "EARLY", blocks ? target->early_for_several : narrow ? target->early_narrow : target->early);
     template_set_number(x, "SEVERAL", narrow ? 2 : target->several_from);
     static const char *const names[] = {
-        "unscaled", "block_size", "scales",  "read_scales", "widen_rows",  "from_halves",       "scale_of",
-        "block_of", "in_block",   "widened", "element",     "units",       "transpose_widened", "finite_stored",
-        "fetch",    "columns",    "row",     "dot_along",   "dot_fetched", "all_columns",       "some_columns"};
+        "unscaled",      "block_size",  "scales",       "copy_scales", "convert_scales",
+        "widen_rows",    "scaled",      "from_halves",  "scale_of",    "block_of",
+        "in_block",      "widened",     "element",      "units",       "transpose_widened",
+        "finite_stored", "fetch",       "columns",      "row",         "dot_along",
+        "dot_fetched",   "all_columns", "some_columns", "some_lanes",  "all_lanes"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         template_set(x, arena_printf(x->arena, "%s_T", names[k]),
                      arena_printf(x->arena, "%s%s_%s", names[k], emit_type_suffix(e->m, dtype), e->suffix));

@@ -19,6 +19,9 @@ from answers import draw
 from kernel import Objects, best_target, compiled
 from suite import Suite, check, execute
 
+# Types of stored keys and values, with the sizes of rows. Sums over several rows use other loops than over one.
+STORED = {'f16': (128, 48), 'bf16': (48, 160), 'fp8': (64, 24), 'i8': (64, 48), 'i8_32': (128, 64), 'i8_64': (64, 128),
+          'q8_0': (64, 160), 'q4_0': (128, 96)}
 DECAY = 's * s * pow(1 - pow(2, -3 - h), i - j)'
 SPECS = {
     'softmax': {'similarity': 'softmax', 'shape': {'head_dim': 64}},
@@ -104,11 +107,18 @@ SPECS = {
     'scheduled': {'similarity': {'polynomial': {'degree': 2, 'alpha': 1}}, 'mask': 'causal', 'shape': {'head_dim': 16},
                   'schedule': [{'tile_q': 16, 'crossover': 20}, {'from': 1000, 'crossover': 2147483647}]},
 }
+MASKS = ['causal', {'window': {'left': 300, 'right': 3}}, {'all': ['causal', 'document']}]
+SPECS |= {'stored-' + kind: {'similarity': 'softmax', 'mask': MASKS[n % 3], 'storage': {'k': kind, 'v': kind},
+                             'shape': {'head_dim': terms, 'value_dim': lanes}}
+          for n, (kind, (terms, lanes)) in enumerate(STORED.items())}
 # Each shape is (n_q, n_k, heads, kv_heads, batch).
 SHAPES = [(1, 1, 1, 1, 1), (1, 2500, 4, 2, 2), (2, 1023, 3, 1, 1), (3, 1025, 6, 3, 1), (16, 1040, 4, 1, 1),
           (5, 3, 2, 1, 1), (4, 129, 16, 1, 1), (4, 129, 17, 1, 1), (17, 140, 2, 2, 1), (1, 70, 64, 1, 1)]
 MANY_HEADS = [(1, 130, 40, 1, 2), (1, 1030, 66, 2, 1), (1, 1, 32, 1, 3), (5, 70, 33, 1, 1), (16, 129, 128, 1, 1),
               (3, 2, 33, 1, 1), (2, 50, 64, 2, 1), (1, 290, 31, 1, 1), (17, 33, 40, 1, 1)]
+ROWS = [(n_q, n_k, heads, 2, 1) for n_q, n_k, heads in
+        [(1, 143, 2), (2, 128, 2), (3, 161, 2), (4, 129, 2), (5, 127, 2), (1, 130, 4), (1, 1050, 6), (1, 33, 8),
+         (1, 145, 10), (2, 1040, 6), (3, 17, 6), (4, 150, 8), (5, 15, 6)]]
 THREADS = [1, 2, 3, 7]
 # Specs whose kernels have no loops for few queries.
 WITHOUT = {name: 'its map has a matrix for each head' for name in ('hedgehog', 'values-hedgehog')}
@@ -119,7 +129,7 @@ def kernel_of(folder, suite, name, spec, target):
     path = os.path.join(folder, 'few.yaml')
     with open(path, 'w') as f:
         yaml.safe_dump({'name': 'few', 'dtype': 'f32'} | spec, f, sort_keys=False)
-    kernel = compiled(suite, path, folder, target, '-O2' if name in ('causal', 'causal-f16') else '-O0')
+    kernel = compiled(suite, path, folder, target, '-O2' if name in ('causal', 'causal-f16', 'stored-q4_0') else '-O0')
     with open(os.path.join(folder, 'few.c')) as f:
         text = f.read()
     found, heads = 'few_few_' in text, 'few_heads_' in text
@@ -137,7 +147,8 @@ def few_pay(n_q, n_k, lanes=16):
 def one(folder, suite, name, target, seed):
     spec, kernel = kernel_of(folder, suite, name, SPECS[name], target)
     wrong, largest = [], 0.0
-    for n, (n_q, n_k, heads, kv_heads, batch) in enumerate(SHAPES + MANY_HEADS * ('values' in name)):
+    stored = 'storage' in spec
+    for n, (n_q, n_k, heads, kv_heads, batch) in enumerate(SHAPES + MANY_HEADS * ('values' in name) + ROWS * stored):
         if batch * n_k > 2000 and 'additive' in str(spec['similarity']):
             continue
         answer = draw(spec, '%s/in%d' % (folder, n), (heads, kv_heads, n_q, n_k, batch), seed + n)

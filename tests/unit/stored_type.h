@@ -11,7 +11,9 @@
 #define unscaled_T TYPE_NAME(unscaled)
 #define block_size_T TYPE_NAME(block_size)
 #define scales_T TYPE_NAME(scales)
-#define read_scales_T TYPE_NAME(read_scales)
+#define copy_scales_T TYPE_NAME(copy_scales)
+#define convert_scales_T TYPE_NAME(convert_scales)
+#define scaled_T TYPE_NAME(scaled)
 #define widen_rows_T TYPE_NAME(widen_rows)
 #define element_T TYPE_NAME(element)
 #define units_T TYPE_NAME(units)
@@ -23,6 +25,8 @@
 #define all_columns_T TYPE_NAME(all_columns)
 #define dot_along_T TYPE_NAME(dot_along)
 #define row_T TYPE_NAME(row)
+#define some_lanes_T TYPE_NAME(some_lanes)
+#define all_lanes_T TYPE_NAME(all_lanes)
 #define dot_fetched_T TYPE_NAME(dot_fetched)
 #undef STORED
 #undef NARROW
@@ -36,7 +40,7 @@
 
 static void TYPE_NAME(rows_of)(void)
 {
-    enum { ROW = 64, COUNT = LANES + 3, MOST = 4 * ROW };
+    enum { ROW = 64, COUNT = LANES + 3, MOST = 4 * ROW, MAX_ROWS = 6 };
     static float given[COUNT][ROW], wanted[COUNT][ROW], turned[ROW][COUNT];
     static unsigned char stored[COUNT * MOST + 64];
     const int64_t bytes = attn_row_bytes(ATTN_TYPE, ROW), step = bytes / (int64_t)sizeof(STORED);
@@ -57,8 +61,8 @@ static void TYPE_NAME(rows_of)(void)
     for (int r = 0; r < COUNT; r++)
         for (int k = 0; k < ROW; k++)
             if (turned[k][r] != wanted[r][k]) CU_FAIL("a stored element is elsewhere");
-    static float sum[2][COUNT + LANES], all[2][ROW];
-    for (int n = 1; n <= 2; n++) {
+    static float sum[MAX_ROWS][COUNT + LANES], all[MAX_ROWS][ROW];
+    for (int n = 1; n <= MAX_ROWS; n++) {
         dot_along_T(n, COUNT, ROW, given[0], ROW, rows, step, sum[0], COUNT + LANES);
         memset(all, 0, sizeof all);
         dot_fetched_T(1, 2 * LANES, n, -1, COUNT, 192, given[0], ROW, 1, rows, step, all[0], ROW, 1, NULL, NULL);
@@ -89,7 +93,9 @@ static void TYPE_NAME(rows_of)(void)
 #undef unscaled_T
 #undef block_size_T
 #undef scales_T
-#undef read_scales_T
+#undef copy_scales_T
+#undef convert_scales_T
+#undef scaled_T
 #undef widen_rows_T
 #undef element_T
 #undef units_T
@@ -101,6 +107,8 @@ static void TYPE_NAME(rows_of)(void)
 #undef all_columns_T
 #undef dot_along_T
 #undef row_T
+#undef some_lanes_T
+#undef all_lanes_T
 #undef dot_fetched_T
 #undef TYPE_NAME_2
 #undef TYPE_NAME_1

@@ -42,12 +42,14 @@
 #define COMPENSATION_OF_LAST , left ? left + whole *c_row : NULL
 #define COMPENSATION_NULL , NULL
 #define COMPENSATION_OF_THE_ROW , compensation ? compensation + r *c_row : NULL
+#define COMPENSATION_OF_GROUP , compensation ? compensation + r *c_row : NULL
 #define COMPENSATION_OF_COLUMN , compensation ? compensation + x : NULL
 #define WORDS LANES
 #define MAX_STEPS 64
 #define MAX_TERMS 64
 #define MAX_LANES (2 * LANES)
 #define ROOMY (LANES * (F64 ? 8 : 4) == 64)
+#define ABREAST (ROOMY ? 4 : 2)
 #if ROOMY
 #define FETCHED 1
 #define EARLY_PARAMETER , const int64_t early
@@ -126,11 +128,17 @@
 #define WIDE (8 * LANES)
 #if LANES == 2
 #define IOTA 0, 1
+#define EVEN_1 0, 2
+#define ODD_1 1, 3
 #define SWAPPED_1 1, 0
 #define UPPER_1 0, 2
 #define LOWER_1 1, 3
 #elif LANES == 4
 #define IOTA 0, 1, 2, 3
+#define EVEN_1 0, 2, 4, 6
+#define ODD_1 1, 3, 5, 7
+#define EVEN_2 0, 2, 4, 6
+#define ODD_2 1, 3, 5, 7
 #define ZIP_LOW 0, 4, 1, 5
 #define ZIP_HIGH 2, 6, 3, 7
 #define SWAPPED_1 1, 0, 3, 2
@@ -141,6 +149,12 @@
 #define LOWER_2 2, 3, 6, 7
 #elif LANES == 8
 #define IOTA 0, 1, 2, 3, 4, 5, 6, 7
+#define EVEN_1 0, 2, 8, 10, 4, 6, 12, 14
+#define ODD_1 1, 3, 9, 11, 5, 7, 13, 15
+#define EVEN_2 0, 2, 8, 10, 4, 6, 12, 14
+#define ODD_2 1, 3, 9, 11, 5, 7, 13, 15
+#define EVEN_4 0, 1, 2, 3, 8, 9, 10, 11
+#define ODD_4 4, 5, 6, 7, 12, 13, 14, 15
 #define ZIP_LOW 0, 8, 1, 9, 2, 10, 3, 11
 #define ZIP_HIGH 4, 12, 5, 13, 6, 14, 7, 15
 #define SWAPPED_1 1, 0, 3, 2, 5, 4, 7, 6
@@ -154,6 +168,14 @@
 #define LOWER_4 4, 5, 6, 7, 12, 13, 14, 15
 #elif LANES == 16
 #define IOTA 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+#define EVEN_1 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30
+#define ODD_1 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31
+#define EVEN_2 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30
+#define ODD_2 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31
+#define EVEN_4 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27
+#define ODD_4 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31
+#define EVEN_8 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27
+#define ODD_8 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31
 #define ZIP_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define ZIP_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 #define SWAPPED_1 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14
@@ -203,6 +225,8 @@ INLINE int64_t truncated(double x)
 #include "compiler/emit/embedded/product.c"
 
 #define STORED_F16 F16
+#define SCALE_PARAMETER
+#define SCALE_ARGUMENT
 #define HALVES (STORED_F16 || STORED_FP8 || HALF_SCALE)
 #define SCALES 64
 #define LOOKUP (LANES == 16)
@@ -731,6 +755,11 @@ static void unseen(void)
 #include "stored_type.h"
 #undef STORED_FP8
 #define BLOCKS 1
+#undef SCALE_PARAMETER
+#undef SCALE_ARGUMENT
+#define SCALE_PARAMETER , const REAL *scale
+#define SCALE_ARGUMENT , scale
+#define SCALE REAL
 #define TYPE i8_rows
 #define ATTN_TYPE ATTN_I8
 #define SCALE_BYTES 4
@@ -746,6 +775,8 @@ static void unseen(void)
 #include "stored_type.h"
 #undef SCALE_BYTES
 #undef BLOCK_BYTES
+#undef SCALE
+#define SCALE uint16_t
 #define TYPE q8_0_rows
 #define ATTN_TYPE ATTN_Q8_0
 #define HALF_SCALE 1

@@ -113,6 +113,18 @@ TARGET INLINE vec_T widened_T(const STORED *row, int64_t x)
 #endif
 }
 
+/* Like widened_T, but `scale` has the scales of the row, one for `block` elements each. */
+TARGET INLINE vec_T scaled_T(const STORED *row, int64_t x, const REAL *scale, const int64_t block)
+{
+#if BLOCKS
+    return unscaled_T(row, x) * scale[x / block];
+#else
+    (void)scale;
+    (void)block;
+    return unscaled_T(row, x);
+#endif
+}
+
 #if BLOCKS
 /* Returns the number of scales of a row. */
 INLINE int64_t scales_T(int64_t elements)
@@ -135,20 +147,24 @@ INLINE int64_t block_size_T(int64_t elements)
 #endif
 }
 
-/* Writes the scales of rows, scales_T(elements) for each. Many scales are converted at once. */
-TARGET INLINE void read_scales_T(int64_t rows, const int64_t elements, const STORED *b, int64_t b_row, REAL *scale)
+/* Copies the scales of rows as they are stored, scales_T(elements) for each. */
+TARGET INLINE void copy_scales_T(int64_t rows, const int64_t elements, const STORED *b, int64_t b_row, SCALE *copy)
 {
     const int64_t count = scales_T(elements);
-#if HALF_SCALE
-    uint16_t half[SCALES + LANES];
     for (int64_t r = 0; r < rows; r++)
         UNROLL for (int64_t k = 0; k < count; k++)
-            __builtin_memcpy(half + r * count + k, b + r * b_row + k * BLOCK_BYTES, sizeof *half);
-    for (int64_t k = 0; k < rows * count; k += LANES)
-        store_T(scale + k, from_halves_T(*(const halves_T *)(const void *)(half + k)));
+            __builtin_memcpy(copy + r * count + k, b + r * b_row + k * BLOCK_BYTES, sizeof *copy);
+}
+
+/* Converts `count` copied scales, whole vectors of them. These loads would wait for recent stores of single scales, so
+   a loop copies the scales of its next rows before it uses those of these rows. */
+TARGET INLINE void convert_scales_T(int64_t count, const SCALE *copy, REAL *scale)
+{
+    for (int64_t k = 0; k < count; k += LANES)
+#if HALF_SCALE
+        store_T(scale + k, from_halves_T(*(const halves_T *)(const void *)(copy + k)));
 #else
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t k = 0; k < count; k++) scale[r * count + k] = scale_of_T(b + r * b_row + k * BLOCK_BYTES);
+        store_T(scale + k, load_T(copy + k));
 #endif
 }
 
@@ -221,17 +237,14 @@ TARGET APART int finite_stored_T(const STORED *p, int64_t row, int64_t rows, int
 #endif
 #if NARROW
 /* Widens rows of `elements` elements, which is a multiple of LANES. There are at most LANES or SOME rows. */
-TARGET INLINE void widen_rows_T(int64_t rows, const int64_t elements, const STORED *b, int64_t b_row, REAL *wide)
+TARGET INLINE void widen_rows_T(int64_t rows, const int64_t elements, const STORED *b, int64_t b_row, REAL *wide
+    SCALE_PARAMETER)
 {
-#if BLOCKS
-    const int64_t scales = scales_T(elements), block = block_size_T(elements);
-    REAL scale[SCALES + LANES];
-    read_scales_T(rows, elements, b, b_row, scale);
-#endif
     for (int64_t r = 0; r < rows; r++)
         UNROLL for (int64_t x = 0; x < elements; x += LANES)
 #if BLOCKS
-            store_T(wide + r * elements + x, unscaled_T(b + r * b_row, x) * scale[r * scales + x / block]);
+            store_T(wide + r * elements + x,
+                scaled_T(b + r * b_row, x, scale + r * scales_T(elements), block_size_T(elements)));
 #else
             store_T(wide + r * elements + x, unscaled_T(b + r * b_row, x));
 #endif
@@ -246,97 +259,121 @@ TARGET INLINE void fetch_T(int64_t rows, const int64_t width, const STORED *b, i
             __builtin_prefetch(b + r * b_row + x, 0, NEAR);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for LANES columns k and `steps` terms t.
-   - whole: b has all LANES rows. Otherwise row `last` is the last row of b.
-   - ordered: b is read in memory order, which helps the hardware prefetch it
-   - wide: b converted to floats, in rows of `steps` elements, or NULL
-   - ahead: the first of LANES rows to prefetch, or NULL */
+/* c[k] = sum over t of a[t] * b[k][t] for LANES columns k and `steps` terms t. b has all LANES rows if `whole`.
+   Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
+   prefetch them. */
 TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps, const REAL *a, const STORED *b,
-    int64_t b_row, const int ordered, const REAL *wide, REAL *c, const STORED *ahead)
+    int64_t b_row, REAL *c SCALE_PARAMETER)
 {
     vec_T t[LANES];
     UNROLL for (int k = 0; k < LANES; k++) t[k] = (vec_T){0};
 #if BLOCKS
     const int64_t scales = scales_T(steps), block = block_size_T(steps);
-    REAL scale[SCALES + LANES];
-    if (!wide) read_scales_T(whole ? LANES : last + 1, steps, b, b_row, scale);
+    UNROLL for (int k = 0; k < LANES; k++) {
+#if EARLY
+        if (whole) fetch_T(1, steps, b + (k + EARLY) * b_row, b_row);
 #endif
+        for (int64_t n = 0; n < scales; n++) {
+            vec_T sum = {0};
+            for (int64_t s = n * block; s < (n + 1) * block; s += LANES)
+                sum += load_T(a + s) * unscaled_T(b + (whole ? k : min(k, last)) * b_row, s);
+            t[k] += sum * scale[(whole ? k : min(k, last)) * scales + n];
+        }
+        __asm__ volatile("" : : : "memory");
+    }
+#else
     for (int64_t first = 0; first < steps; first += WIDE)
         UNROLL for (int k = 0; k < LANES; k++) {
-            if (ahead) fetch_T(1, min(WIDE, steps - first), ahead + k * b_row + first, b_row);
-            for (int64_t s = first; s < min(first + WIDE, steps); s += LANES)
-#if BLOCKS
-                t[k] += load_T(a + s) * (wide ? load_T(wide + k * steps + s)
-                    : unscaled_T(b + (whole ? k : min(k, last)) * b_row, s) *
-                        scale[(whole ? k : min(k, last)) * scales + s / block]);
-#else
-                t[k] += load_T(a + s) *
-                    (wide ? load_T(wide + k * steps + s) : widened_T(b + (whole ? k : min(k, last)) * b_row, s));
+#if EARLY
+            if (whole) fetch_T(1, min(WIDE, steps - first), b + (k + EARLY) * b_row + first, b_row);
 #endif
-            if (ordered) __asm__ volatile("" : : : "memory");
+            for (int64_t s = first; s < min(first + WIDE, steps); s += LANES)
+                t[k] += load_T(a + s) * unscaled_T(b + (whole ? k : min(k, last)) * b_row, s);
+            __asm__ volatile("" : : : "memory");
         }
+#endif
     store_T(c, lane_sums_T(t));
 }
 
-#if !ROOMY
-/* Like columns_T, for up to 4 rows of a. The rows share the loads of b. */
-TARGET INLINE void some_columns_T(const int rows, const int whole, int64_t last, const int64_t steps, const REAL *a,
-    int64_t a_row, const STORED *b, int64_t b_row, const REAL *wide, REAL *c, int64_t c_row)
+/* Like columns_T, for up to 4 rows of a, which share the loads of b. It has LANES rows. ABREAST columns are computed at
+   a time.
+   - wide: b converted to floats, in rows of `steps` elements. NULL if `direct`: b is converted here
+   - ask: of ABREAST rows from ahead on, those with these numbers are prefetched */
+TARGET INLINE void some_columns_T(const int rows, const int direct, const int64_t steps, const REAL *a, int64_t a_row,
+    const STORED *b, int64_t b_row, const REAL *wide, const STORED *ahead, const int64_t *ask, REAL *c, int64_t c_row
+    SCALE_PARAMETER)
 {
     vec_T t[4][LANES];
-    UNROLL for (int k = 0; k < LANES; k += 2) {
-        const REAL *const wide_k = wide ? wide + k * steps : NULL;
-        const STORED *const first = b + (whole ? k : min(k, last)) * b_row,
-            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
-        vec_T sum[4][2];
-        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_T){0};
-        fetch_T(2, steps, b + (k + EARLY_FOR_SEVERAL) * b_row, b_row);
+#if ROOMY
+    for (int64_t k = 0; k < LANES; k += ABREAST) {
+#else
+    UNROLL for (int64_t k = 0; k < LANES; k += ABREAST) {
+#endif
+        vec_T sum[4][ABREAST];
+        UNROLL for (int r = 0; r < rows; r++)
+            UNROLL for (int n = 0; n < ABREAST; n++) sum[r][n] = (vec_T){0};
+#if ROOMY
+        fetch_T(ask[1] - ask[0], steps, ahead + (k + ask[0]) * b_row, b_row);
+        UNROLL for (int64_t s = 0; s < steps; s += LANES) {
+#else
+        if (ask[1]) fetch_T(ABREAST, steps, ahead + k * b_row, b_row);
         for (int64_t s = 0; s < steps; s += LANES) {
-            const vec_T x0 = wide ? load_T(wide_k + s) : widened_T(first, s),
-                x1 = wide ? load_T(wide_k + steps + s) : widened_T(second, s);
+#endif
+            vec_T x[ABREAST];
+            UNROLL for (int n = 0; n < ABREAST; n++)
+#if BLOCKS
+                x[n] = direct
+                    ? scaled_T(b + (k + n) * b_row, s, scale + (k + n) * scales_T(steps), block_size_T(steps))
+                    : load_T(wide + (k + n) * steps + s);
+#else
+                x[n] = direct ? unscaled_T(b + (k + n) * b_row, s) : load_T(wide + (k + n) * steps + s);
+#endif
             UNROLL for (int r = 0; r < rows; r++) {
                 const vec_T y = load_T(a + r * a_row + s);
-                sum[r][0] += x0 * y;
-                sum[r][1] += x1 * y;
+                UNROLL for (int n = 0; n < ABREAST; n++) sum[r][n] += x[n] * y;
             }
         }
-        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+        UNROLL for (int r = 0; r < rows; r++)
+            UNROLL for (int n = 0; n < ABREAST; n++) t[r][k + n] = sum[r][n];
     }
     UNROLL for (int r = 0; r < rows; r++) store_T(c + r * c_row, lane_sums_T(t[r]));
 }
 
-#endif
-/* Like columns_T, for any number of rows of a. */
+/* Like columns_T, for two or more rows of a. If b has fewer than LANES rows, the other columns of c get any numbers. */
 TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, const int64_t steps, const REAL *a,
-    int64_t a_row, const STORED *b, int64_t b_row, const REAL *wide, REAL *c, int64_t c_row)
+    int64_t a_row, const STORED *b, int64_t b_row, REAL *c, int64_t c_row SCALE_PARAMETER)
 {
-    if (rows == 1) {
-        columns_T(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+    const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_row;
+    /* each group of 4 rows prefetches a share of b */
+    const int64_t share = !whole || rows < SEVERAL ? 0 : rows > 4 * ABREAST ? 1 : (ABREAST * 4 + rows - 1) / rows;
+    int64_t ask[2] = {0, min(share, ABREAST)};
+    if (whole && ((ROOMY && rows <= 4) || !NARROW)) {
+        for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
+            some_columns_T(4, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row SCALE_ARGUMENT);
+            UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, ABREAST);
+        }
+        switch (rows) {
+            case 3: some_columns_T(3, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row SCALE_ARGUMENT); break;
+            case 2: some_columns_T(2, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row SCALE_ARGUMENT); break;
+            case 1: some_columns_T(1, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row SCALE_ARGUMENT); break;
+        }
         return;
     }
-#if ROOMY
-    /* Who prefetches b depends on the number of rows of a.
-       - For fewer than SEVERAL rows, the hardware prefetches b.
-       - From SEVERAL rows on, each row prefetches a share of b.
-       - If SEVERAL is at most 3, the first of two or three rows prefetches all of b. */
-    const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_row;
-    const int asks = rows >= SEVERAL;
-    int64_t r = 0;
-    if (r < rows && (!asks || rows < 4))
-        columns_T(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
-    for (; r < rows; r++) {
-        const int64_t from = LANES * r / rows, to = LANES * (r + 1) / rows;
-        if (asks && rows >= 4) fetch_T(to - from, steps, ahead + from * b_row, b_row);
-        columns_T(whole, last, steps, a + r * a_row, b, b_row, 0, wide, c + r * c_row, NULL);
+#if NARROW
+    REAL wide[LANES * MAX_TERMS] __attribute__((aligned(BYTES)));
+    widen_rows_T(whole ? LANES : last + 1, steps, b, b_row, wide SCALE_ARGUMENT);
+    for (int64_t x = (last + 1) * steps; x < LANES * steps; x += LANES) store_T(wide + x, splat_T(0));
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
+        some_columns_T(4, 0, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row SCALE_ARGUMENT);
+        UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, ABREAST);
+    }
+    switch (rows) {
+        case 3: some_columns_T(3, 0, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row SCALE_ARGUMENT); break;
+        case 2: some_columns_T(2, 0, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row SCALE_ARGUMENT); break;
+        case 1: some_columns_T(1, 0, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row SCALE_ARGUMENT); break;
     }
 #else
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
-        some_columns_T(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
-    switch (rows) {
-        case 3: some_columns_T(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-        case 2: some_columns_T(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-        case 1: some_columns_T(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-    }
+    for (int64_t r = 0; r < rows; r++) columns_T(0, last, steps, a + r * a_row, b, b_row, c + r * c_row);
 #endif
 }
 
@@ -346,92 +383,163 @@ TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, co
 TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
     const STORED *b, int64_t b_row, REAL *c, int64_t c_row)
 {
-    const REAL *wide = NULL;
-    int64_t x = 0;
-#if NARROW
-    REAL widened[LANES * MAX_TERMS];
+#if BLOCKS
+    SCALE copy[SCALES + LANES];
+    REAL scale[SCALES + LANES] __attribute__((aligned(BYTES)));
+    copy_scales_T(min(LANES, columns), steps, b, b_row, copy);
 #endif
-    /* With one row of a, each row of b is used once. So b is not widened in advance. */
-    for (; rows == 1 && x + LANES <= columns; x += LANES, b += LANES * b_row) {
-#if EARLY
-        fetch_T(LANES, steps, b + EARLY * b_row, b_row);
+    for (int64_t x = 0; x < columns; x += LANES, b += LANES * b_row) {
+        const int64_t last = min(LANES, columns - x) - 1;
+#if BLOCKS
+        convert_scales_T((last + 1) * scales_T(steps), copy, scale);
+        copy_scales_T(min(LANES, columns - x - LANES), steps, b + LANES * b_row, b_row, copy);
 #endif
-        columns_T(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+        if (rows == 1 && last == LANES - 1)
+            columns_T(1, last, steps, a, b, b_row, c + x SCALE_ARGUMENT);
+        else if (rows == 1)
+            columns_T(0, last, steps, a, b, b_row, c + x SCALE_ARGUMENT);
+        else if (last == LANES - 1)
+            all_columns_T(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row SCALE_ARGUMENT);
+        else
+            all_columns_T(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row SCALE_ARGUMENT);
     }
-    for (; x + LANES <= columns; x += LANES, b += LANES * b_row) {
-#if NARROW
-        widen_rows_T(LANES, steps, b, b_row, widened);
-        wide = widened;
-#endif
-        all_columns_T(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
-    }
-    if (x < columns) all_columns_T(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
    multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET INLINE void row_T(const int vectors, int64_t first, int64_t steps, const REAL *a, int64_t a_step,
-    const STORED *b, int64_t b_step, const int64_t block, REAL *c)
+    const STORED *b, int64_t b_step, const int64_t lanes, const int64_t block, REAL *c)
 {
     vec_T sum[8];
+    (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_T){0};
 #if BLOCKS
-    for (int64_t t = 0; t < steps; t++, b += b_step)
+    for (int64_t t = 0; t < steps; t++, b += b_step) {
+#if EARLY
+        if (first == 0) fetch_T(1, lanes, b + EARLY * b_step, b_step);
+#endif
         UNROLL for (int v = 0; v < vectors; v++)
             sum[v] += a[t * a_step + (first + v * LANES) / block] * unscaled_T(b, first + v * LANES);
+    }
 #else
     (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step)
+    for (int64_t t = 0; t < steps; t++, b += b_step) {
+#if EARLY
+        if (first == 0) fetch_T(1, lanes, b + EARLY * b_step, b_step);
+#endif
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_T(b, first + v * LANES);
+    }
 #endif
     UNROLL for (int v = 0; v < vectors; v++) store_T(c + first + v * LANES, load_T(c + first + v * LANES) + sum[v]);
 }
 
-/* Like dot_T, but b is in memory and is prefetched as in dot_along_T. Narrow elements are widened SOME rows at a
-   time. If a has one row, b is read WIDE lanes at a time. */
+#if NARROW
+/* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 4 rows r and up to ABREAST vectors of lanes, from x = first on.
+   The rows share the conversion of b, whose rows have `lanes` elements. */
+TARGET INLINE void some_lanes_T(const int rows, const int vectors, int64_t first, const int64_t lanes, int64_t steps,
+    const REAL *a, int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *c, int64_t c_row
+    SCALE_PARAMETER)
+{
+    vec_T sum[4][ABREAST];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_T){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step) {
+        vec_T x[ABREAST];
+        if (first == 0) fetch_T(1, lanes, b + EARLY_FOR_SEVERAL * b_step, b_step);
+        UNROLL for (int v = 0; v < vectors; v++)
+#if BLOCKS
+            x[v] = scaled_T(b, first + v * LANES, scale + t * scales_T(lanes), block_size_T(lanes));
+#else
+            x[v] = unscaled_T(b, first + v * LANES);
+#endif
+        UNROLL for (int r = 0; r < rows; r++) {
+            const REAL y = a[r * a_row + t * a_step];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            REAL *const to = c + r * c_row + first + v * LANES;
+            store_T(to, load_T(to) + sum[r][v]);
+        }
+}
+
+/* Like some_lanes_T, for all lanes. */
+TARGET INLINE void all_lanes_T(const int rows, const int64_t lanes, int64_t steps, const REAL *a, int64_t a_row,
+    int64_t a_step, const STORED *b, int64_t b_step, REAL *c, int64_t c_row SCALE_PARAMETER)
+{
+    int64_t x = 0;
+    for (; x + ABREAST * LANES <= lanes; x += ABREAST * LANES)
+        some_lanes_T(rows, ABREAST, x, lanes, steps, a, a_row, a_step, b, b_step, c, c_row SCALE_ARGUMENT);
+    for (; x < lanes; x += LANES)
+        some_lanes_T(rows, 1, x, lanes, steps, a, a_row, a_step, b, b_step, c, c_row SCALE_ARGUMENT);
+}
+
+#endif
+/* Like dot_T, but b is in memory and is prefetched as in dot_along_T. It is read SOME rows at a time. Narrow elements
+   are widened once for up to 4 rows of a, or once for all rows. If a has one row, b is read WIDE lanes at a time. */
 TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *c,
     int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER)
 {
 #if NARROW
-    REAL wide[SOME * MAX_LANES];
+    REAL wide[SOME * MAX_LANES] __attribute__((aligned(BYTES)));
+#endif
+#if BLOCKS
+    SCALE copy[SCALES + LANES];
+    REAL scale[SCALES + LANES] __attribute__((aligned(BYTES)));
+    copy_scales_T(min(SOME, steps), lanes, b, b_step, copy);
 #endif
     for (int64_t t = 0; t < steps; t += SOME, a += SOME * a_step, b += SOME * b_step) {
         const int64_t some = min(steps - t, SOME);
-        if (rows == 1 && update == 1) {
-#if EARLY
-            fetch_T(SOME, lanes, b + EARLY * b_step, b_step);
-#endif
 #if BLOCKS
-            const int64_t step = scales_T(lanes), block = block_size_T(lanes);
-            REAL scaled[SCALES + LANES];
-            read_scales_T(some, lanes, b, b_step, scaled);
+        const int64_t step = scales_T(lanes), block = block_size_T(lanes);
+        convert_scales_T(some * step, copy, scale);
+        copy_scales_T(min(SOME, steps - t - SOME), lanes, b + SOME * b_step, b_step, copy);
+#endif
+        if (rows == 1 && update == 1) {
+#if BLOCKS
             for (int64_t k = 0; k < some; k++)
-                UNROLL for (int64_t n = 0; n < step; n++) scaled[k * step + n] *= a[k * a_step];
-            const REAL *const factor_of_row = scaled;
+                UNROLL for (int64_t n = 0; n < step; n++) scale[k * step + n] *= a[k * a_step];
+            const REAL *const factor_of_row = scale;
 #else
             const int64_t step = a_step, block = lanes;
             const REAL *const factor_of_row = a;
 #endif
             int64_t x = 0;
-            for (; x + WIDE <= lanes; x += WIDE) row_T(8, x, some, factor_of_row, step, b, b_step, block, c);
-            if (lanes % WIDE) row_T((int)(lanes % WIDE / LANES), x, some, factor_of_row, step, b, b_step, block, c);
+            for (; x + WIDE <= lanes; x += WIDE) row_T(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            if (lanes % WIDE)
+                row_T((int)(lanes % WIDE / LANES), x, some, factor_of_row, step, b, b_step, lanes, block, c);
             continue;
         }
 #if NARROW
-#if ROOMY
-        fetch_T(some, lanes, b + EARLY_FOR_SEVERAL * b_step, b_step);
-#endif
-        widen_rows_T(some, lanes, b, b_step, wide);
+        if (ROOMY && rows <= 4 && update == 1) {
+            switch (rows) {
+                case 4: all_lanes_T(4, lanes, some, a, a_row, a_step, b, b_step, c, c_row SCALE_ARGUMENT); break;
+                case 3: all_lanes_T(3, lanes, some, a, a_row, a_step, b, b_step, c, c_row SCALE_ARGUMENT); break;
+                case 2: all_lanes_T(2, lanes, some, a, a_row, a_step, b, b_step, c, c_row SCALE_ARGUMENT); break;
+            }
+            continue;
+        }
+        widen_rows_T(some, lanes, b, b_step, wide SCALE_ARGUMENT);
         const REAL *const from = wide;
         const int64_t from_step = lanes;
 #else
         const REAL *const from = b;
         const int64_t from_step = b_step;
 #endif
-#if FETCHED
+#if FETCHED && NARROW
+        for (int64_t r = 0, asked = 0; r < rows; r += ROWS) { /* each group of rows prefetches a share */
+            const int64_t ask = rows - r <= ROWS ? some : min(asked + (some * ROWS + rows - 1) / rows, some);
+            fetch_T(ask - asked, lanes, b + (EARLY_FOR_SEVERAL + asked) * b_step, b_step);
+            asked = ask;
+            dot_early_T(vectors, lanes, min(ROWS, rows - r), -1, some, span, a + r * a_row, a_row, a_step, from,
+                from_step, c + r * c_row, c_row, update, factor COMPENSATION_OF_GROUP, 0);
+        }
+        (void)tail;
+#elif FETCHED
         dot_early_T(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor COMPENSATION_ARGUMENT, NARROW || rows < SEVERAL ? 0 : EARLY_FOR_SEVERAL);
+            factor COMPENSATION_ARGUMENT, rows < SEVERAL ? 0 : EARLY_FOR_SEVERAL);
 #else
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * LANES) {
             /* A core can have few cache misses in flight, so few rows are prefetched at a time. */

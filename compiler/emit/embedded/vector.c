@@ -469,17 +469,17 @@ TARGET INLINE vec_T cos_any_T(const wide_T *x)
 TARGET INLINE vec_T lane_sums_T(vec_T *t)
 {
     UNROLL for (int r = 0; r < LANES; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], UPPER_1) + __builtin_shufflevector(t[r], t[r + 1], LOWER_1);
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], EVEN_1) + __builtin_shufflevector(t[r], t[r + 1], ODD_1);
 #if LANES > 2
     UNROLL for (int r = 0; r < LANES; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], UPPER_2) + __builtin_shufflevector(t[r], t[r + 2], LOWER_2);
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], EVEN_2) + __builtin_shufflevector(t[r], t[r + 2], ODD_2);
 #endif
 #if LANES > 4
     UNROLL for (int r = 0; r < LANES; r += 8)
-        t[r] = __builtin_shufflevector(t[r], t[r + 4], UPPER_4) + __builtin_shufflevector(t[r], t[r + 4], LOWER_4);
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], EVEN_4) + __builtin_shufflevector(t[r], t[r + 4], ODD_4);
 #endif
 #if LANES > 8
-    t[0] = __builtin_shufflevector(t[0], t[8], UPPER_8) + __builtin_shufflevector(t[0], t[8], LOWER_8);
+    t[0] = __builtin_shufflevector(t[0], t[8], EVEN_8) + __builtin_shufflevector(t[0], t[8], ODD_8);
 #endif
     return t[0];
 }
