@@ -4329,6 +4329,7 @@ struct version {
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
     int in_keys; /* no query may be after the last key */
+    int own_sums; /* computes the prefix sums that it reads */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -4541,13 +4542,13 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
         *restrict const sum_low = call->log_decay_k_low + task * n_k * 1,
         *restrict const of_query = call->log_decay_q + task * n_q * 1,
         *restrict const of_query_low = call->log_decay_q_low + task * n_q * 1;
-    double high[1] = {0}, low[1] = {0};
     (void)work;
+    double high[1] = {0}; /* has more digits than the two numbers that are stored */
     for (int64_t t = 0; t < n_k; t++)
         for (int64_t x = 0, at = t * 1; x < 1; x++, at++) {
-            add_to_sum(&high[x], &low[x], (double)sum[at]);
+            high[x] += (double)sum[at];
             sum[at] = (float)high[x];
-            sum_low[at] = (float)(high[x] - (double)sum[at] + low[x]);
+            sum_low[at] = (float)(high[x] - (double)sum[at]);
         }
     if (queries_at_keys(&call->p)) return;
     const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
@@ -4788,7 +4789,7 @@ int forgetting_forward(const struct attn_problem *problem, const struct forgetti
     const struct version terms = terms_version();
     if (!runs(&terms)) return ATTN_EMACHINE;
     set_prefix_sums(&call, first);
-    failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+    if (!this.own_sums) failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
     first += prefix_bytes(&call.p);
     (void)first;
     return failed ? failed : run(&call, &this, threads, work, bytes);

@@ -83,6 +83,7 @@ void emit_set_prefix_sums(struct template_names *t, const struct emitted_file *e
 {
     const int sums = kernel_array_find(e->p->arrays, prefix_array_name(PREFIX_OF_KEY));
     template_set_number(t, "PREFIX_SUMS", e->p->prefixes);
+    template_set_number(t, "F64", e->p->spec->dtype == DTYPE_F64);
     template_set_number(t, "CORRECTED", e->p->corrects);
     if (e->p->prefixes + e->p->corrects) template_set(t, "REAL", emit_real(e->p->spec->dtype));
     if (!e->p->prefixes) template_set_number(t, "PREFIX_GRADIENTS", 0);

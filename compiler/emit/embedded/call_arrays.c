@@ -57,14 +57,24 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
         *restrict const sum_low = call->log_decay_k_low + task * n_k * PREFIX_ROW,
         *restrict const of_query = call->log_decay_q + task * n_q * PREFIX_ROW,
         *restrict const of_query_low = call->log_decay_q_low + task * n_q * PREFIX_ROW;
-    double high[PREFIX_ROW] = {0}, low[PREFIX_ROW] = {0};
     (void)work;
+#if F64
+    double high[PREFIX_ROW] = {0}, low[PREFIX_ROW] = {0};
     for (int64_t t = 0; t < n_k; t++)
         for (int64_t x = 0, at = t * PREFIX_ROW; x < PREFIX_ROW; x++, at++) {
-            add_to_sum(&high[x], &low[x], (double)sum[at]);
-            sum[at] = (REAL)high[x];
-            sum_low[at] = (REAL)(high[x] - (double)sum[at] + low[x]);
+            add_to_sum(&high[x], &low[x], sum[at]);
+            sum[at] = high[x];
+            sum_low[at] = low[x];
         }
+#else
+    double high[PREFIX_ROW] = {0}; /* has more digits than the two numbers that are stored */
+    for (int64_t t = 0; t < n_k; t++)
+        for (int64_t x = 0, at = t * PREFIX_ROW; x < PREFIX_ROW; x++, at++) {
+            high[x] += (double)sum[at];
+            sum[at] = (REAL)high[x];
+            sum_low[at] = (REAL)(high[x] - (double)sum[at]);
+        }
+#endif
     if (queries_at_keys(&call->p)) return;
     const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
     for (int64_t i = 0; i < n_q; i++) {
