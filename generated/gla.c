@@ -2836,25 +2836,34 @@ TARGET_v4 static void gla_terms_v4(const struct call *call, int64_t task, unsign
         call->gate_array_at.head;
     const int64_t gate_array_row = call->gate_array_at.row;
     const int64_t gate_array_stride_3 = call->at.gate[3];
-    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
+    float *const result = (float *)(void *)(work + 0); /* [i: 64, d: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const gate_at = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
-    /* gate_at = gate_array, at computed subscripts */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row +
-            d * gate_array_stride_3];
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) gate_at[d * 64 + i] = 0;
+    float *const gate_at = (float *)(void *)(work + 16384); /* [i: 64, d: 64] */
+    if (gate_array_stride_3 == 1) {
+        /* gate_at = gate_array, with zeros beyond the last row */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            for (int64_t d = 0; d < 64; d++)
+                gate_at[i * 64 + d] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row + d];
+    } else {
+        /* gate_at = gate_array, with zeros beyond the last row */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            for (int64_t d = 0; d < 64; d++)
+                gate_at[i * 64 + d] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row + d * gate_array_stride_3];
     }
     /* result = max(gate_at, -1e+04f) */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(result + d * 64 + i, max_v4(load_v4(gate_at + d * 64 + i), splat_v4(-1e+04f)));
+    for (int64_t i = 0; i < i1 - i0; i++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                store_v4(result + i * 64 + d, max_v4(load_v4(gate_at + i * 64 + d), splat_v4(-1e+04f)));
+            }
         }
     }
-    /* log_decay_k = result, transposed back */
-    transpose_out_v4(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row, 16);
+    /* log_decay_k = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t d = 0; d < 64; d++)
+            log_decay_k[(i0 + i) * log_decay_k_row + d] = result[i * 64 + d];
 }
 #endif
 
@@ -5482,25 +5491,34 @@ TARGET_v3 static void gla_terms_v3(const struct call *call, int64_t task, unsign
         call->gate_array_at.head;
     const int64_t gate_array_row = call->gate_array_at.row;
     const int64_t gate_array_stride_3 = call->at.gate[3];
-    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
+    float *const result = (float *)(void *)(work + 0); /* [i: 64, d: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const gate_at = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
-    /* gate_at = gate_array, at computed subscripts */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row +
-            d * gate_array_stride_3];
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) gate_at[d * 64 + i] = 0;
+    float *const gate_at = (float *)(void *)(work + 16384); /* [i: 64, d: 64] */
+    if (gate_array_stride_3 == 1) {
+        /* gate_at = gate_array, with zeros beyond the last row */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            for (int64_t d = 0; d < 64; d++)
+                gate_at[i * 64 + d] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row + d];
+    } else {
+        /* gate_at = gate_array, with zeros beyond the last row */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            for (int64_t d = 0; d < 64; d++)
+                gate_at[i * 64 + d] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row + d * gate_array_stride_3];
     }
     /* result = max(gate_at, -1e+04f) */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(result + d * 64 + i, max_v3(load_v3(gate_at + d * 64 + i), splat_v3(-1e+04f)));
+    for (int64_t i = 0; i < i1 - i0; i++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                store_v3(result + i * 64 + d, max_v3(load_v3(gate_at + i * 64 + d), splat_v3(-1e+04f)));
+            }
         }
     }
-    /* log_decay_k = result, transposed back */
-    transpose_out_v3(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row, 8);
+    /* log_decay_k = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t d = 0; d < 64; d++)
+            log_decay_k[(i0 + i) * log_decay_k_row + d] = result[i * 64 + d];
 }
 #endif
 
@@ -8131,25 +8149,34 @@ static void gla_terms_any(const struct call *call, int64_t task, unsigned char *
         call->gate_array_at.head;
     const int64_t gate_array_row = call->gate_array_at.row;
     const int64_t gate_array_stride_3 = call->at.gate[3];
-    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
+    float *const result = (float *)(void *)(work + 0); /* [i: 64, d: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const gate_at = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
-    /* gate_at = gate_array, at computed subscripts */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row +
-            d * gate_array_stride_3];
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) gate_at[d * 64 + i] = 0;
+    float *const gate_at = (float *)(void *)(work + 16384); /* [i: 64, d: 64] */
+    if (gate_array_stride_3 == 1) {
+        /* gate_at = gate_array, with zeros beyond the last row */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            for (int64_t d = 0; d < 64; d++)
+                gate_at[i * 64 + d] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row + d];
+    } else {
+        /* gate_at = gate_array, with zeros beyond the last row */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            for (int64_t d = 0; d < 64; d++)
+                gate_at[i * 64 + d] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row + d * gate_array_stride_3];
     }
     /* result = max(gate_at, -1e+04f) */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(result + d * 64 + i, max_any(load_any(gate_at + d * 64 + i), splat_any(-1e+04f)));
+    for (int64_t i = 0; i < i1 - i0; i++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                store_any(result + i * 64 + d, max_any(load_any(gate_at + i * 64 + d), splat_any(-1e+04f)));
+            }
         }
     }
-    /* log_decay_k = result, transposed back */
-    transpose_out_any(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row, 4);
+    /* log_decay_k = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t d = 0; d < 64; d++)
+            log_decay_k[(i0 + i) * log_decay_k_row + d] = result[i * 64 + d];
 }
 
 /* ==== which version this machine runs ==== */
@@ -8160,6 +8187,7 @@ struct version {
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
     int in_keys; /* no query may be after the last key */
+    int own_sums; /* computes the prefix sums that it reads */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -8408,13 +8436,13 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
         *restrict const sum_low = call->log_decay_k_low + task * n_k * 64,
         *restrict const of_query = call->log_decay_q + task * n_q * 64,
         *restrict const of_query_low = call->log_decay_q_low + task * n_q * 64;
-    double high[64] = {0}, low[64] = {0};
     (void)work;
+    double high[64] = {0}; /* has more digits than the two numbers that are stored */
     for (int64_t t = 0; t < n_k; t++)
         for (int64_t x = 0, at = t * 64; x < 64; x++, at++) {
-            add_to_sum(&high[x], &low[x], (double)sum[at]);
+            high[x] += (double)sum[at];
             sum[at] = (float)high[x];
-            sum_low[at] = (float)(high[x] - (double)sum[at] + low[x]);
+            sum_low[at] = (float)(high[x] - (double)sum[at]);
         }
     if (queries_at_keys(&call->p)) return;
     const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
@@ -8672,7 +8700,7 @@ int gla_forward(const struct attn_problem *problem, const struct gla_params *par
     const struct version terms = terms_version();
     if (!runs(&terms)) return ATTN_EMACHINE;
     set_prefix_sums(&call, first);
-    failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+    if (!this.own_sums) failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
     first += prefix_bytes(&call.p);
     (void)first;
     return failed ? failed : run(&call, &this, threads, work, bytes);

@@ -44,9 +44,9 @@
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
    Linear: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65 numbers.
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 102528 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 102528 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 102528 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 86272 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 86272 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 86272 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -214,84 +214,31 @@ TARGET_v4 INLINE vec_v4 pow_v4(vec_v4 x, vec_v4 y)
     return z;
 }
 
-/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
+/* Returns the sum over the lanes of x. */
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 1)) {
-            const vec_v4 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 2)) {
-            const vec_v4 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 4)) {
-            const vec_v4 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 8)) {
-            const vec_v4 a = t[r], b = t[r + 8];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-        }
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
 }
 
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
+TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
 {
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
-    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
-        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
-        vec_v4 t[16];
-        if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
-    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 16) {
-        vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v4(to + column * to_row, (vec_v4){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
+    UNROLL for (int r = 0; r < 16; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14,
+            30) + __builtin_shufflevector(t[r], t[r + 1], 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+    UNROLL for (int r = 0; r < 16; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28,
+            29) + __builtin_shufflevector(t[r], t[r + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+    UNROLL for (int r = 0; r < 16; r += 8)
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26,
+            27) + __builtin_shufflevector(t[r], t[r + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+    t[0] = __builtin_shufflevector(t[0], t[8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22,
+        23) + __builtin_shufflevector(t[0], t[8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+    return t[0];
 }
 
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
@@ -313,15 +260,14 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_v4 *seen, int64_t lanes)
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
+TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v4 *seen)
 {
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
-                load_v4(sum + x)));
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
+            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
@@ -475,179 +421,38 @@ TARGET_v4 INLINE void solve_some_v4(const int rows, const int vectors, int64_t t
 }
 
 /* Like solve_v4, for up to 4 vectors of lanes. */
-TARGET_v4 INLINE void solve_lanes_v4(const int vectors, int64_t t, int64_t rows, const float *w, int64_t w_row,
-    int64_t w_step,
+TARGET_v4 INLINE void solve_lanes_v4(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
+    int64_t t = 0;
     for (; t + 4 <= rows; t += 4) solve_some_v4(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
     for (; t < rows; t++) solve_some_v4(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
-   u[j]). u has the solution for t < first. */
-TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t first, int64_t rows, const float *w, int64_t w_row,
-    int64_t w_step,
+/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
+TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     int64_t l = 0;
     for (; l + 4 * 16 <= lanes; l += 4 * 16)
-        solve_lanes_v4(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v4(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
     for (; l < lanes; l += 16)
-        solve_lanes_v4(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v4(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
-/* The sums below add this number of terms at a time. */
-#define PART_v4 32
-
-/* Numbers of up to PART_v4 terms, for one vector of lanes. In the rows of two vectors, the second is for the key of the
-   first lane and later keys, and the first vector is 0. */
-struct decayed_part_v4 {
-    float row[PART_v4][16], key[PART_v4][2 * 16], log[PART_v4][2 * 16], low[PART_v4][2 * 16],
-        fade[PART_v4][2 * 16], x[PART_v4][16], a[PART_v4][16], a_low[PART_v4][16];
-};
-
-/* Copies lanes [from, from + 16) of some terms. Lanes outside [0, lanes) get the nearest lane's number. */
-TARGET_v4 INLINE void copy_lanes_v4(float (*to)[16], int terms, int64_t from, int64_t lanes, const float *x,
-    int64_t x_step)
+/* Like dot_v4, but for row r, a is 0 from step `visible` + r on. These steps are left out for whole blocks of rows. */
+TARGET_v4 INLINE void dot_until_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, int64_t visible)
 {
-    for (int t = 0; t < terms; t++)
-        for (int l = 0; l < 16; l++) {
-            const int64_t lane = from + l < 0 ? 0 : from + l < lanes ? from + l : lanes - 1;
-            to[t][l] = x ? x[t * x_step + lane] : 0;
-        }
-}
-
-/* Returns exp2(scale * (a - b)), where a and b are sums of two numbers. */
-TARGET_v4 INLINE vec_v4 decay_v4(float scale, vec_v4 a, vec_v4 a_low, vec_v4 b, vec_v4 b_low)
-{
-    return exp2_v4(((a - b) + (a_low - b_low)) * scale);
-}
-
-TARGET_v4 INLINE vec_v4 load_low_v4(const float *p) { return p ? load_v4(p) : (vec_v4){0}; }
-
-/* Copies numbers of the keys from `first` on. Keys before or after the rows get 0 and the nearest row's logarithm. */
-TARGET_v4 INLINE void near_keys_v4(struct decayed_part_v4 *part, int t, int64_t rows, int64_t first, const float *y,
-    const float *b, const float *b_low)
-{
-    for (int l = 0; l < 16; l++) {
-        const int64_t j = first + l, nearest = j < 0 ? 0 : j < rows ? j : rows - 1;
-        part->key[t][16 + l] = j == nearest ? y[j] : 0;
-        part->log[t][16 + l] = b[nearest];
-        part->low[t][16 + l] = b_low ? b_low[nearest] : 0;
-    }
-}
-
-/* Adds the terms of the keys that are at most 16 - 1 before the query of their lane, and not before `first`.
-   near[n]: the sums for the keys n before the query. The decay for n + 1 is that for n times the decay between two
-   keys. So no exponent is positive. */
-TARGET_v4 INLINE void decayed_near_v4(struct decayed_part_v4 *part, int terms, int64_t rows, int64_t first,
-    const float scale, const float *x, const float *a, const float *a_low, int64_t x_step, const float *y,
-        const float *b,
-    const float *b_low, int64_t y_step, vec_v4 *near)
-{
-    const int whole = first >= 0 && first + 16 <= rows;
-    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0) {
-        if (whole) {
-            store_v4(part->key[t] + 16, load_v4(y + first));
-            store_v4(part->log[t] + 16, load_v4(b + first));
-            store_v4(part->low[t] + 16, load_low_v4(b_low ? b_low + first : NULL));
-        } else
-            near_keys_v4(part, t, rows, first, y, b, b_low);
-        store_v4(part->key[t], (vec_v4){0});
-        part->log[t][16 - 1] = part->log[t][16];
-        part->low[t][16 - 1] = part->low[t][16];
-    }
-    for (int t = 0; t < terms; t++, x += x_step, a += x_step, a_low += a_low ? x_step : 0) {
-        const vec_v4 log = load_v4(part->log[t] + 16), low = load_v4(part->low[t] + 16);
-        store_v4(part->fade[t], (vec_v4){0});
-        store_v4(part->fade[t] + 16,
-            decay_v4(scale, log, low, load_v4(part->log[t] + 16 - 1), load_v4(part->low[t] + 16 - 1)));
-        store_v4(part->row[t], load_v4(x) * decay_v4(scale, load_v4(a), load_low_v4(a_low), log, low));
-    }
-    vec_v4 sum[16];
-    UNROLL for (int n = 0; n < 16; n++) sum[n] = (vec_v4){0};
-    for (int t = 0; t < terms; t++) {
-        vec_v4 row = load_v4(part->row[t]);
-        UNROLL for (int n = 0; n < 16; n++) {
-            sum[n] += row * load_v4(part->key[t] + 16 - n);
-            row *= load_v4(part->fade[t] + 16 - n);
-        }
-    }
-    UNROLL for (int n = 0; n < 16; n++) near[n] += sum[n];
-}
-
-/* Adds the terms of the keys from j on, up to 16 of them, none after the border. Decays are products of those up
-   to the border and from there on. Only lanes [begin, end) are stored. */
-TARGET_v4 INLINE void decayed_far_v4(struct decayed_part_v4 *part, int terms, int64_t j, int64_t border,
-    const float times,
-    const float scale, const float *y, const float *b, const float *b_low, int64_t y_step, float *w, int64_t w_row,
-        int begin,
-    int end)
-{
-    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0)
-        store_v4(part->key[t],
-            load_v4(y + j) * decay_v4(scale, splat_v4(b[border]), splat_v4(b_low ? b_low[border] : 0), load_v4(b + j),
-                                load_low_v4(b_low ? b_low + j : NULL)));
-    vec_v4 sum[16];
-    UNROLL for (int n = 0; n < 16; n++) sum[n] = (vec_v4){0};
-    for (int t = 0; t < terms; t++) {
-        const vec_v4 row = load_v4(part->row[t]);
-        UNROLL for (int n = 0; n < 16; n++) sum[n] += part->key[t][n] * row;
-    }
-    UNROLL for (int n = 0; n < 16; n++) {
-        if (j + n > border) continue;
-        if (end - begin == 16)
-            store_v4(w + n * w_row, load_v4(w + n * w_row) + sum[n] * times);
+    for (int64_t r = 0; r < rows; r += 6) {
+        const int64_t some = min(rows - r, 6), end = min(steps, visible + r + some - 1), last = end > 1 ? end : 1;
+        if (some == 6)
+            dot_v4(vectors, lanes, 6, 0, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
+                0, NULL);
         else
-            for (int l = begin; l < end; l++) w[n * w_row + l] += sum[n][l] * times;
-    }
-}
-
-/* Computes w[j][l] += times * (sum over t of x[t][l] * y[t][j] * exp2(scale * (a[t][l] - b[t][j]))) for the keys
-   j <= first + l, j < rows. Logarithms are sums of two numbers, or `a_low` and `b_low` are NULL. They fall along keys
-   and queries. Blocks of queries begin at multiples of 16 among the keys, so that the bits do not depend on where a
-   caller cuts a sequence. */
-TARGET_v4 INLINE void decayed_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t first, const float times,
-    const float scale, const float *x, const float *a, const float *a_low, const int64_t x_step, const float *y,
-    const float *b, const float *b_low, const int64_t y_step, float *w, const int64_t w_row)
-{
-    struct decayed_part_v4 part;
-    const int64_t skip = (first % 16 + 16) % 16, padded = (lanes + 16 - 1) / 16 * 16;
-    for (int64_t l = -skip; l < lanes; l += 16) {
-        const int64_t own = first + l, before = own < rows ? own : rows, border = before - 1;
-        const int copied = l < 0 || l + 16 > padded, begin = l < 0 ? (int)-l : 0,
-            end = copied && l + 16 > lanes ? (int)(lanes - l) : 16;
-        vec_v4 near[16];
-        for (int n = 0; n < 16; n++) near[n] = (vec_v4){0};
-        for (int64_t t = 0; t < steps; t += PART_v4) {
-            const int terms = steps - t < PART_v4 ? (int)(steps - t) : PART_v4;
-            const float *xt = part.x[0], *at = part.a[0], *at_low = part.a_low[0];
-            const float *const yt = y + t * y_step, *const bt = b + t * y_step,
-                       *const bt_low = b_low ? b_low + t * y_step : NULL;
-            const int64_t xs = copied ? 16 : x_step;
-            if (copied) {
-                copy_lanes_v4(part.x, terms, l, lanes, x + t * x_step, x_step);
-                copy_lanes_v4(part.a, terms, l, lanes, a + t * x_step, x_step);
-                copy_lanes_v4(part.a_low, terms, l, lanes, a_low ? a_low + t * x_step : NULL, x_step);
-            } else
-                xt = x + t * x_step + l, at = a + t * x_step + l, at_low = a_low ? a_low + t * x_step + l : NULL;
-            if (own < rows)
-                decayed_near_v4(&part, terms, rows, own, scale, xt, at, at_low, xs, yt, bt, bt_low, y_step, near);
-            if (before <= 0) continue;
-            for (int s = 0; s < terms; s++)
-                store_v4(part.row[s],
-                    load_v4(xt + s * xs) *
-                        decay_v4(scale, load_v4(at + s * xs), load_low_v4(at_low ? at_low + s * xs : NULL),
-                            splat_v4(bt[s * y_step + border]), splat_v4(bt_low ? bt_low[s * y_step + border] : 0)));
-            for (int64_t j = 0; j < before; j += 16)
-                decayed_far_v4(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row,
-                    begin, end);
-        }
-        for (int n = 0; n < 16 && own < rows; n++)
-            for (int k = n > begin ? n : begin; k < end; k++) {
-                const int64_t j = own + k - n;
-                if (j >= 0 && j < rows) w[j * w_row + l + k] += times * near[n][k];
-            }
+            dot_v4(vectors, lanes, some, tail, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
+                c_row, 0, NULL);
     }
 }
 
@@ -704,59 +509,303 @@ TARGET_v4 INLINE void dot_kept_v4(const int vectors, const int64_t lanes, int64_
         rows_kept_v4(1, rows, steps, a, a_row, a_step, b + x, b_step, c + x, c_row, kept, lost);
 }
 
-/* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor)
+/* Like dot_v4, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_v4, so that results round equally. */
+TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor)
 {
-    float row[32];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor);
+    float column[32 * 16];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 16) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 16; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 16, 16, c + x, c_row, update,
+                factor ? factor + x : NULL);
     }
 }
 
-/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
-    const float *a_low, const float *y, const float *b, const float *b_low, float *w)
+/* The keys of a block. */
+#define BLOCK_v4 8
+
+/* The keys of half a block. */
+#define HALF_v4 4
+
+/* The sums add this number of elements at a time. */
+#define ELEMENTS_v4 128
+
+/* Numbers of that many elements:
+   - key: keys, decayed up to the last key of their block
+   - over: the decay over a block
+   The others belong to the current block:
+   - step: the decay from the key before to each key
+   - x: rows of queries, if queries have other logarithms than their keys: with the decay between the two
+   - row: these rows with the decay from the last key before the block
+   - late: the second half of the rows, with the decay from the first half's last key
+   - early: the first half of the keys, decayed up to the last of them */
+struct decayed_rows_v4 {
+    float key[32][ELEMENTS_v4], over[32 / BLOCK_v4][ELEMENTS_v4], step[BLOCK_v4][ELEMENTS_v4],
+        x[BLOCK_v4][ELEMENTS_v4], row[BLOCK_v4][ELEMENTS_v4], late[HALF_v4][ELEMENTS_v4], early[HALF_v4][ELEMENTS_v4];
+};
+
+/* Rows of float. `low` is what `high` loses by rounding, or NULL. */
+struct decay_logs_v4 {
+    const float *high, *low;
+    int64_t high_row, low_row;
+};
+
+/* Elements of one row of struct decay_logs_v4. */
+struct decay_log_v4 {
+    vec_v4 high, low;
+};
+
+TARGET_v4 INLINE struct decay_log_v4 load_decay_log_v4(const struct decay_logs_v4 *logs, int64_t row, int64_t t)
 {
-    decayed_v4(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/32, y, b,
-        b_low, /*y_step=*/32, w, /*w_row=*/32);
+    return (struct decay_log_v4){load_v4(logs->high + row * logs->high_row + t),
+        logs->low ? load_v4(logs->low + row * logs->low_row + t) : (vec_v4){0}};
+}
+
+TARGET_v4 INLINE vec_v4 decay_between_v4(const float scale, struct decay_log_v4 a, struct decay_log_v4 b)
+{
+    return exp2_v4(((a.high - b.high) + (a.low - b.low)) * scale);
+}
+
+TARGET_v4 INLINE int64_t nearest_v4(int64_t k, int64_t count) { return k < 0 ? 0 : k < count ? k : count - 1; }
+
+/* Sets the numbers of the block at key j, for elements t to t + terms - 1. Keys and queries outside the ranges get
+   the nearest one's numbers. `same`: the logarithms of queries are those of their keys. */
+TARGET_v4 INLINE void decay_block_v4(struct decayed_rows_v4 *part, int64_t j, int64_t t, int64_t terms, int64_t lanes,
+    int64_t rows, int64_t first, const float scale, const float *x, int64_t x_row, const struct decay_logs_v4 *a,
+    const float *y, int64_t y_row, const struct decay_logs_v4 *b, const int64_t after, const int same)
+{
+    for (int64_t i = 0; i < terms; i += 16) {
+        vec_v4 step[BLOCK_v4], row[BLOCK_v4], decay;
+        struct decay_log_v4 before = load_decay_log_v4(b, nearest_v4(j - 1, rows), t + i);
+        UNROLL for (int k = 0; k < BLOCK_v4; k++) {
+            const struct decay_log_v4 log = load_decay_log_v4(b, nearest_v4(j + k, rows), t + i);
+            const int64_t l = nearest_v4(j + k - first, lanes);
+            step[k] = decay_between_v4(scale, log, before);
+            row[k] = load_v4(x + l * x_row + t + i);
+            if (!same) {
+                const struct decay_log_v4 own = a->high ? load_decay_log_v4(a, l, t + i)
+                                                       : load_decay_log_v4(b, nearest_v4(j + k + after, rows), t + i);
+                row[k] *= decay_between_v4(scale, own, log);
+            }
+            store_v4(part->step[k] + i, step[k]);
+            if (!same) store_v4(part->x[k] + i, row[k]);
+            before = log;
+        }
+        decay = step[0];
+        UNROLL for (int k = 0; k < HALF_v4; k++) {
+            store_v4(part->row[k] + i, row[k] * decay);
+            if (k + 1 < HALF_v4) decay *= step[k + 1];
+        }
+        vec_v4 late = step[HALF_v4];
+        UNROLL for (int k = HALF_v4; k < BLOCK_v4; k++) {
+            const vec_v4 faded = row[k] * late;
+            store_v4(part->late[k - HALF_v4] + i, faded);
+            store_v4(part->row[k] + i, faded * decay);
+            if (k + 1 < BLOCK_v4) late *= step[k + 1];
+        }
+        store_v4(part->over[j / BLOCK_v4] + i, decay * late);
+        decay = splat_v4(1);
+        UNROLL for (int k = HALF_v4 - 1; k >= 0; k--) {
+            const vec_v4 faded = load_v4(y + nearest_v4(j + k, rows) * y_row + t + i) * decay;
+            store_v4(part->early[k] + i, faded);
+            store_v4(part->key[j + k] + i, faded * late);
+            decay *= step[k];
+        }
+        decay = splat_v4(1);
+        UNROLL for (int k = BLOCK_v4 - 1; k >= HALF_v4; k--) {
+            store_v4(part->key[j + k] + i, load_v4(y + nearest_v4(j + k, rows) * y_row + t + i) * decay);
+            decay *= step[k];
+        }
+    }
+}
+
+/* Where sums of pairs are stored, and which. */
+struct decayed_pairs_v4 {
+    float *w;
+    int64_t w_query, w_key, lanes, rows, first;
+    float times;
+};
+
+/* Adds the sums of HALF_v4 queries, from l on, with HALF_v4 keys, from j on, where there are such pairs. */
+TARGET_v4 INLINE void add_decayed_v4(const struct decayed_pairs_v4 *to, int64_t l, int64_t j, const float *sum)
+{
+    float *const w = to->w + l * to->w_query + j * to->w_key;
+    if (l >= 0 && l + HALF_v4 <= to->lanes && j + HALF_v4 <= to->rows && j + HALF_v4 - 1 <= to->first + l)
+        UNROLL for (int r = 0; r < HALF_v4; r++)
+            UNROLL for (int k = 0; k < HALF_v4; k++)
+                w[r * to->w_query + k * to->w_key] += to->times * sum[r * HALF_v4 + k];
+    else
+        for (int r = 0; r < HALF_v4; r++)
+            for (int k = 0; k < HALF_v4; k++)
+                if (l + r >= 0 && l + r < to->lanes && j + k < to->rows && j + k <= to->first + l + r)
+                    w[r * to->w_query + k * to->w_key] += to->times * sum[r * HALF_v4 + k];
+}
+
+/* sum[r][k] = the sum over elements of x[r] * y[k], for HALF_v4 rows of each */
+TARGET_v4 INLINE void decayed_products_v4(int64_t terms, float (*x)[ELEMENTS_v4], float (*y)[ELEMENTS_v4], float *sum)
+{
+    const int some = 32 > 16 ? HALF_v4 : HALF_v4 / 2;
+    for (int first = 0; first < HALF_v4; first += some) {
+        vec_v4 s[HALF_v4 * HALF_v4];
+        UNROLL for (int k = 0; k < some * HALF_v4; k++) s[k] = (vec_v4){0};
+        for (int64_t i = 0; i < terms; i += 16) {
+            vec_v4 key[HALF_v4];
+            UNROLL for (int k = 0; k < HALF_v4; k++) key[k] = load_v4(y[k] + i);
+            UNROLL for (int r = 0; r < some; r++) {
+                const vec_v4 row = load_v4(x[first + r] + i);
+                UNROLL for (int k = 0; k < HALF_v4; k++) s[r * HALF_v4 + k] += row * key[k];
+            }
+        }
+        UNROLL for (int k = 0; k < some * HALF_v4; k += 16)
+            store_v4(sum + first * HALF_v4 + k, lane_sums_v4(s + k));
+    }
+}
+
+/* Rows of float. Row r is row nearest_v4(first + r, count) of `row`. */
+struct near_rows_v4 {
+    const float *row;
+    int64_t step, first, count;
+};
+
+TARGET_v4 INLINE vec_v4 load_near_v4(const struct near_rows_v4 *x, int r, int64_t i)
+{
+    return load_v4(x->row + nearest_v4(x->first + r, x->count) * x->step + i);
+}
+
+/* Like decayed_products_v4, for queries at the same keys: only for k <= r, with the decays from each key to the next
+   one. */
+TARGET_v4 INLINE void decayed_own_v4(int64_t terms, struct near_rows_v4 x, struct near_rows_v4 y,
+    float (*step)[ELEMENTS_v4],
+    float *sum)
+{
+    vec_v4 s[HALF_v4 * HALF_v4];
+    UNROLL for (int k = 0; k < HALF_v4 * HALF_v4; k++) s[k] = (vec_v4){0};
+    for (int64_t i = 0; i < terms; i += 16) {
+        vec_v4 key[HALF_v4], fade[HALF_v4];
+        UNROLL for (int k = 0; k < HALF_v4; k++) {
+            key[k] = load_near_v4(&y, k, i);
+            fade[k] = load_v4(step[k] + i);
+        }
+        UNROLL for (int r = 0; r < HALF_v4; r++) {
+            vec_v4 row = load_near_v4(&x, r, i);
+            UNROLL for (int k = r; k >= 0; k--) {
+                s[r * HALF_v4 + k] += row * key[k];
+                row *= fade[k];
+            }
+        }
+    }
+    UNROLL for (int k = 0; k < HALF_v4 * HALF_v4; k += 16) store_v4(sum + k, lane_sums_v4(s + k));
+}
+
+/* Adds the pairs of the queries of the block at key j, for elements t to t + terms - 1. */
+TARGET_v4 INLINE void add_block_v4(struct decayed_rows_v4 *part, const struct decayed_pairs_v4 *to, int64_t j,
+    int64_t t,
+    int64_t terms, const float *x, int64_t x_row, const float *y, int64_t y_row, const int same)
+{
+    float sum[HALF_v4 * HALF_v4];
+    const int64_t l = j - to->first;
+    for (int h = 0; h < BLOCK_v4 && j + h < to->rows; h += HALF_v4) {
+        const struct near_rows_v4 keys = {y + t, y_row, j + h, to->rows}, made = {part->x[h], ELEMENTS_v4, 0, HALF_v4},
+                                 given = {x + t, x_row, l + h, to->lanes};
+        decayed_own_v4(terms, same ? given : made, keys, part->step + h, sum);
+        add_decayed_v4(to, l + h, j + h, sum);
+    }
+    if (j + HALF_v4 < to->rows) {
+        decayed_products_v4(terms, part->late, part->early, sum);
+        add_decayed_v4(to, l + HALF_v4, j, sum);
+    }
+    for (int64_t from = j - BLOCK_v4; from >= 0; from -= BLOCK_v4) {
+        for (int h = 0; h < BLOCK_v4 && j + h < to->rows; h += HALF_v4)
+            for (int k = 0; k < BLOCK_v4; k += HALF_v4) {
+                decayed_products_v4(terms, part->row + h, part->key + from + k, sum);
+                add_decayed_v4(to, l + h, from + k, sum);
+            }
+        for (int r = 0; r < BLOCK_v4 && from > 0; r++)
+            for (int64_t i = 0; i < terms; i += 16)
+                store_v4(part->row[r] + i, load_v4(part->row[r] + i) * load_v4(part->over[from / BLOCK_v4] + i));
+    }
+}
+
+/* Computes w[l][j] += times * (sum over t of x[l][t] * y[j][t] * exp2(scale * (a[l][t] - b[j][t]))) for the keys
+   j <= first + l, j < rows. `steps` is a multiple of 16. If a is NULL, a[l] is the row of b that is nearest to
+   first + l + after. */
+TARGET_v4 INLINE void decayed_rows_v4(int64_t lanes, int64_t rows, const int64_t steps, int64_t first,
+    const float times,
+    const float scale, const float *x, int64_t x_row, const float *a, int64_t a_row, const float *a_low,
+    int64_t a_low_row, const float *y, int64_t y_row, const float *b, int64_t b_row, const float *b_low,
+    int64_t b_low_row, const int64_t after, float *w, const int64_t w_query, const int64_t w_key)
+{
+    struct decayed_rows_v4 part;
+    const struct decay_logs_v4 of_rows = {a, a_low, a_row, a_low_row}, of_keys = {b, b_low, b_row, b_low_row};
+    const struct decayed_pairs_v4 to = {w, w_query, w_key, lanes, rows, first, times};
+    const int same = a ? first >= 0 && a_row == b_row && a == b + first * b_row : after == 0;
+    for (int64_t t = 0; t < steps; t += ELEMENTS_v4) {
+        const int64_t terms = min(steps - t, ELEMENTS_v4);
+        for (int64_t j = 0; j < rows && j < first + lanes; j += BLOCK_v4) {
+            if (same)
+                decay_block_v4(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
+                    after, 1);
+            else
+                decay_block_v4(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
+                    after, 0);
+            if (j + BLOCK_v4 > first) add_block_v4(&part, &to, j, t, terms, x, x_row, y, y_row, same);
+        }
+    }
+    for (int64_t l = first < rows ? rows - first : 0; l < lanes; l++) /* queries after the last key */
+        for (int64_t j = 0; j < rows; j++) {
+            vec_v4 sum = {0};
+            for (int64_t t = 0; t < steps; t += 16) {
+                const struct decay_log_v4 own = a ? load_decay_log_v4(&of_rows, l, t)
+                                                 : load_decay_log_v4(&of_keys, rows - 1, t);
+                sum += load_v4(x + l * x_row + t) * load_v4(y + j * y_row + t) *
+                    decay_between_v4(scale, own, load_decay_log_v4(&of_keys, j, t));
+            }
+            w[l * w_query + j * w_key] += times * lane_sum_v4(sum);
+        }
+}
+
+/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
+TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *y, const float *b,
+    const float *b_low, float *w)
+{
+    decayed_rows_v4(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, /*x_row=*/64, /*a=*/NULL,
+        /*a_row=*/0, /*a_low=*/NULL, /*a_low_row=*/0, y, /*y_row=*/64, b, /*b_row=*/64, b_low, /*b_low_row=*/64,
+        /*after=*/0, w, /*w_query=*/32, /*w_key=*/1);
 }
 TARGET_v4 APART void dot1_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot2_v4(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_v4(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_v4(/*lanes=*/64, rows, w, /*w_row=*/32, /*w_step=*/1, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
-TARGET_v4 APART void dot3_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot3_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+    dot_finite_lanes_v4(/*fetched=*/0, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/32, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c, int64_t visible)
 {
-    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+    dot_until_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, visible);
 }
-TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, float *c, const float *kept,
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, float *c, const float *kept,
     const float *lost)
 {
-    dot_kept_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, steps, a, /*a_row=*/32, /*a_step=*/1, b, /*b_step=*/64, c,
+    dot_kept_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, steps, a, /*a_row=*/1, /*a_step=*/64, b, /*b_step=*/64, c,
         /*c_row=*/64, kept, lost);
 }
 
@@ -767,281 +816,305 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t m = task % members;
-    const int64_t g = task / members % kv_heads;
-    const int64_t b = task / members / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_row = call->log_decay_q_low_at.row;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_row = call->log_decay_q_at.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const int64_t log_decay_k_low_row = call->log_decay_k_low_at.row;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + (g *
-        members + m) * call->log_decay_chunk_low_at.head;
-    const int64_t log_decay_chunk_low_row = call->log_decay_chunk_low_at.row;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
-        * call->log_decay_chunk_at.head;
-    const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
         call->beta_array_at.head;
     const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
-    float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const key = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
-    float *const weight = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
-    float *const query_2 = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
-    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const key_features = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
-    float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
-    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
-    float *const weight_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
-    float *const query_4 = (float *)(void *)(work + 24704); /* [f: 64, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key = (float *)(void *)(work + 16512); /* [j: 32, d: 64] */
+    float *const row_factor = (float *)(void *)(work + 24704); /* [j: 32] */
+    float *const weight = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
+    float *const key_3 = (float *)(void *)(work + 28800); /* [t_key: 32, f: 64] */
+    float *const query_scale = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const from_state = (float *)(void *)(work + 36992); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 28800); /* [j: 32, e: 64] */
+    float *const key_features = (float *)(void *)(work + 36992); /* [j: 32, f: 64] */
+    float *const query_sum_3 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const key_4 = (float *)(void *)(work + 45184); /* [i: 32, d: 64] */
+    float *const row_factor_3 = (float *)(void *)(work + 24704); /* [i: 32] */
+    float *const weight_2 = (float *)(void *)(work + 24704); /* [i: 32, j: 32] */
+    float *const key_5 = (float *)(void *)(work + 53376); /* [i: 32, f: 64] */
+    float *const sum_from_state = (float *)(void *)(work + 45184); /* [i: 32, e: 64] */
+    float *const sum = (float *)(void *)(work + 53376); /* [i: 32, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 69760); /* [d: 64, j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 77952); /* [d: 64, j: 32] */
+    float *const log_decay = (float *)(void *)(work + 16384); /* [j: 32, d: 64] */
+    float *const log_decay_sum = (float *)(void *)(work + 61568); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low = (float *)(void *)(work + 69760); /* [j: 32, d: 64] */
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + g * members *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
+    float *const log_decay_total = (float *)(void *)(work + 24576); /* [d: 64] */
+    float *const log_decay_rest = (float *)(void *)(work + 24832); /* [d: 64] */
+    float *const gate_tile = (float *)(void *)(work + 77952); /* [j: 32, d: 64] */
     float *const beta_tile = (float *)(void *)(work + 86144); /* [j: 32] */
-    float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 86144); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 94336); /* [d: 64, i: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(state + f * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        transpose_padded_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32,
-            64);
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        transpose_padded_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile_2, 32, 64);
-        if (beta_array_row == 1) {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
-        } else {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
-        }
-        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
-            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* key_sum = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_sum + j, splat_v4(0.0f));
-            }
-            /* key_sum += k_tile_2 * k_tile_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                vec_v4 key_sum_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    key_sum_in[vector] = (vec_v4){0};
+    for (int64_t m = 0; m < members; m++) {
+        /* state = 0.0f */
+        for (int64_t f = 0; f < 64; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(state + f * 64 + e, splat_v4(0.0f));
                 }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        const vec_v4 k_tile_2_0 = load_v4(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
+            }
+        }
+        for (int64_t chunk = 0; chunk < chunks; chunk++) {
+            for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
+                if (gate_array_stride_3 == 1) {
+                    /* gate_tile = gate_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < j1 - j0; j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d];
+                } else {
+                    /* gate_tile = gate_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < j1 - j0; j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3];
+                }
+                if (beta_array_row == 1) {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
+                } else {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+                }
+                for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                    /* log_decay = max(gate_tile, -1e+04f) */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+                            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                                store_v4(log_decay + j * 64 + d, max_v4(load_v4(gate_tile + j * 64 + d),
+                                    splat_v4(-1e+04f)));
+                            }
+                        }
                     }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
-                }
-            }
-            /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_sum_1 = load_v4(key_sum + j);
-                const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(key + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_2);
-                }
-            }
-            /* query_2 = key * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile_2 - log_decay_chunk) +
-               (log_decay_k_low_tile_2 - log_deca ... */
-            const int t_3 = (j0 / 32) == 0;
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v4(query_2 + f * 32 + t_key, load_v4(key + f * 32 + ((t_key0 + t_key) - j0)) * (t_3 ?
-                        splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_k_tile_2 + f * 32 + ((t_key0 + t_key) - j0)) -
-                        (log_decay_chunk[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_row + f])) +
-                        (load_v4(log_decay_k_low_tile_2 + f * 32 + ((t_key0 + t_key) - j0)) -
-                        (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
-                        1.442695f)));
-                }
-            }
-            /* weight = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    store_v4(weight + j * 32 + t_key, splat_v4(0.0f));
-                }
-            }
-            /* weight[j][t_key] += sum over d of key * key * a decay, for j up to the query's last key */
-            dot0_v4(t_key1 - t_key0, j1 - j0, t_key0 - j0, key, log_decay_k_tile_2, log_decay_k_low_tile_2, key,
-                log_decay_k_tile_2, log_decay_k_low_tile_2, weight);
-            /* key_scale = beta_tile */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_scale + j, load_v4(beta_tile + j));
-            }
-            /* key_features = key * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-               log_decay_k_low_tile_2)) * 1.442695f) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v4(key_features + f * 32 + j, load_v4(key + f * 32 + j) *
-                        exp2_v4((((log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                        0) * log_decay_chunk_row + f]) - load_v4(log_decay_k_tile_2 + f * 32 + j)) +
-                        ((log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                        0) * log_decay_chunk_low_row + f]) - load_v4(log_decay_k_low_tile_2 + f * 32 + j))) *
-                        1.442695f));
-                }
-            }
-            /* from_state[t_key][e] = sum over f of query_2 * state */
-            dot1_v4(t_key1 - t_key0, query_2, state, from_state);
-            /* from_state = v - from_state */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                        store_v4(from_state + t_key * 64 + e, load_v4(v + (t_key0 + t_key) * v_row + e) -
-                            load_v4(from_state + t_key * 64 + e));
+                    /* log_decay_total = 0.0f; log_decay_rest = 0.0f */
+                    for (int64_t d = 0; d < 64; d += 16) {
+                        store_v4(log_decay_total + d, splat_v4(0.0f));
+                        store_v4(log_decay_rest + d, splat_v4(0.0f));
                     }
-                }
-            }
-            /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of weight *
-               corrected[j][e]) */
-            dot2_v4(t_key1 - t_key0, weight, key_scale, from_state, corrected);
-        }
-        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
-            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-            transpose_padded_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32,
-                64);
-            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-            transpose_padded_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-                log_decay_q_low_tile, 32, 64);
-            /* query_sum_2 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_sum_2 + i, splat_v4(0.0f));
-            }
-            /* query_sum_2 += q_tile * q_tile */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 query_sum_2_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    query_sum_2_in[vector] = (vec_v4){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        const vec_v4 q_tile_4 = load_v4(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_4 * q_tile_4;
+                    for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
+                        const int64_t position1 = min(position0 + 1, position_end);
+                        (void)position1;
+                        /* log_decay_next = log_decay_total + log_decay; log_decay_rest = log_decay_rest +
+                           ((log_decay_total - (log_decay_next - (log_decay ... */
+                        for (int64_t d = 0; d < 64; d += 16) {
+                            const vec_v4 log_decay_total_0 = load_v4(log_decay_total + d);
+                            const vec_v4 log_decay_1 = load_v4(log_decay + (position0 - j0) * 64 + d);
+                            const vec_v4 log_decay_next_new2 = log_decay_total_0 + log_decay_1;
+                            const vec_v4 log_decay_rest_3 = load_v4(log_decay_rest + d);
+                            const vec_v4 t_4 = log_decay_next_new2 - log_decay_total_0;
+                            const vec_v4 log_decay_rest_new5 = log_decay_rest_3 + ((log_decay_total_0 -
+                                (log_decay_next_new2 - t_4)) + (log_decay_1 - t_4));
+                            store_v4(log_decay_rest + d, log_decay_rest_new5);
+                            store_v4(log_decay_total + d, log_decay_next_new2);
+                            store_v4(log_decay_sum + (position0 - j0) * 64 + d, log_decay_next_new2);
+                            store_v4(log_decay_sum_low + (position0 - j0) * 64 + d, log_decay_rest_new5);
+                        }
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in[vector]);
-                }
-            }
-            /* q_tile = (q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2))) * 0.125f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_sum_2_5 = load_v4(query_sum_2 + i);
-                const vec_v4 t_6 = pick_v4(query_sum_2_5 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_2_5));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_6) * 0.125f);
-                }
-            }
-            /* query_4 = q_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
-               (log_decay_q_low_tile - log_decay ... */
-            const int t_7 = (j0 / 32) == 0;
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v4(query_4 + f * 32 + i, load_v4(q_tile + f * 32 + i) * (t_7 ? splat_v4(1.0f) :
-                        exp2_v4(((load_v4(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min(j0 - 1, n_k - 1),
-                        0) * log_decay_chunk_row + f])) + (load_v4(log_decay_q_low_tile + f * 32 + i) -
-                        (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
-                        1.442695f)));
-                }
-            }
-            /* sum_from_state[e][i] = sum over f of state * query_4 */
-            dot3_v4(round_up(i1 - i0, 16), state, query_4, sum_from_state);
-            /* weight_2 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(weight_2 + j * 32 + i, splat_v4(0.0f));
-                }
-            }
-            /* weight_2[j][i] += sum over d of key * q_tile * a decay, for j up to the query's last key */
-            dot0_v4(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, key,
-                log_decay_k_tile_2, log_decay_k_low_tile_2, weight_2);
-            /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
-                        load_v4(weight_2 + j * 32 + i), splat_v4(0.0f)));
-                }
-            }
-            /* sum[e][i] = sum over j of corrected * weight_2 */
-            if (__builtin_expect(!finite_v4(corrected, 64, j1 - j0, 64),
-                0)) { /* infinity and NaN affect only queries that see them */
-                dot4_v4(round_up(i1 - i0, 16), j1 - j0, corrected, weight_2, sum);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 in_region[2] = {0};
-                    if (finite_v4(corrected + j * 64, 1, 64, 1)) continue;
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
-                            mask_v4);
+                    /* query_sum = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(query_sum + j, splat_v4(0.0f));
                     }
-                    add_seen_v4(64, sum, 32, corrected + j * 64, 1, weight_2 + j * 32, in_region, i1 - i0);
-                }
-            } else
-                dot5_v4(round_up(i1 - i0, 16), j1 - j0, corrected, weight_2, sum);
-            /* sum = sum + sum_from_state */
-            for (int64_t e = 0; e < 64; e++) {
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
+                    /* query_sum += k * k */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        vec_v4 lane_sums = splat_v4(0);
+                        for (int64_t d = 0; d < 64; d += 16) {
+                            const vec_v4 k_6 = load_v4(k + (j0 + j) * k_row + d);
+                            const vec_v4 term = k_6 * k_6;
+                            lane_sums += d + 16 <= 64 ? term : pick_v4(__builtin_convertvector(d + lane_v4 < 64,
+                                mask_v4), term, splat_v4(0));
+                        }
+                        const float total = lane_sum_v4(lane_sums);
+                        query_sum[j] += total;
+                    }
+                    /* row_factor = select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 query_sum_7 = load_v4(query_sum + j);
+                        store_v4(row_factor + j, pick_v4(query_sum_7 == 0.0f, splat_v4(0.0f),
+                            1.0f / sqrt_v4(query_sum_7)));
+                    }
+                    /* key = k * row_factor */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+                            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                                store_v4(key + j * 64 + d, load_v4(k + (j0 + j) * k_row + d) * row_factor[j]);
+                            }
+                        }
+                    }
+                    /* weight = 0.0f */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            store_v4(weight + t_key * 32 + j, splat_v4(0.0f));
+                        }
+                    }
+                    /* weight[t_key][j] += sum over d of key * key * a decay, for j up to the query's last key */
+                    dot0_v4(t_key1 - t_key0, j1 - j0, t_key0 - j0, key, key, log_decay_sum, log_decay_sum_low, weight);
+                    /* key_3 = key * select((lo() / 32) == 0, 1.0f, exp2((log_decay_sum + log_decay_sum_low) *
+                       1.442695f)) */
+                    const int t_8 = (j0 / 32) == 0;
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t f = 0; f < 64; f += 16) {
+                            store_v4(key_3 + t_key * 64 + f, load_v4(key + ((t_key0 + t_key) - j0) * 64 + f) * (t_8 ?
+                                splat_v4(1.0f) : exp2_v4((load_v4(log_decay_sum + ((t_key0 + t_key) - j0) * 64 + f) +
+                                load_v4(log_decay_sum_low + ((t_key0 + t_key) - j0) * 64 + f)) * 1.442695f)));
+                        }
+                    }
+                    /* query_scale = beta_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(query_scale + j, load_v4(beta_tile + j));
+                    }
+                    /* from_state[t_key][e] = sum over f of key_3 * state */
+                    dot1_v4(t_key1 - t_key0, key_3, state, from_state);
+                    /* from_state = v - from_state */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                                store_v4(from_state + t_key * 64 + e, load_v4(v + (t_key0 + t_key) * v_row + e) -
+                                    load_v4(from_state + t_key * 64 + e));
+                            }
+                        }
+                    }
+                    /* corrected[t_key][e] = query_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of weight *
+                       corrected[j][e]) */
+                    dot2_v4(t_key1 - t_key0, weight, query_scale, from_state, corrected);
+                    /* key_features = key * exp2(((log_decay_sum - log_decay_sum) + (log_decay_sum_low -
+                       log_decay_sum_low)) * 1.442695f) */
+                    for (int64_t f = 0; f < 64; f += 16) {
+                        const vec_v4 log_decay_sum_9 = load_v4(log_decay_sum + ((j1 - 1) - j0) * 64 + f);
+                        const vec_v4 log_decay_sum_low_10 = load_v4(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(key_features + j * 64 + f, load_v4(key + j * 64 + f) * exp2_v4(((log_decay_sum_9 -
+                                load_v4(log_decay_sum + j * 64 + f)) + (log_decay_sum_low_10 - load_v4(log_decay_sum_low
+                                + j * 64 + f))) * 1.442695f));
+                        }
+                    }
+                    for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+                        (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+                        const int64_t i1 = min(i0 + 32, i_end);
+                        /* query_sum_3 = 0.0f */
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            store_v4(query_sum_3 + i, splat_v4(0.0f));
+                        }
+                        /* query_sum_3 += q * q */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            vec_v4 lane_sums = splat_v4(0);
+                            for (int64_t d = 0; d < 64; d += 16) {
+                                const vec_v4 q_11 = load_v4(q + m * q_head + (i0 + i) * q_row + d);
+                                const vec_v4 term = q_11 * q_11;
+                                lane_sums += d + 16 <= 64 ? term : pick_v4(__builtin_convertvector(d + lane_v4 < 64,
+                                    mask_v4), term, splat_v4(0));
+                            }
+                            const float total = lane_sum_v4(lane_sums);
+                            query_sum_3[i] += total;
+                        }
+                        /* row_factor_3 = select(query_sum_3 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_3)) */
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const vec_v4 query_sum_3_12 = load_v4(query_sum_3 + i);
+                            store_v4(row_factor_3 + i, pick_v4(query_sum_3_12 == 0.0f, splat_v4(0.0f),
+                                1.0f / sqrt_v4(query_sum_3_12)));
+                        }
+                        /* key_4 = (q * row_factor_3) * 0.125f */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+                                UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                                    store_v4(key_4 + i * 64 + d, (load_v4(q + m * q_head + (i0 + i) * q_row + d) *
+                                        row_factor_3[i]) * 0.125f);
+                                }
+                            }
+                        }
+                        /* weight_2 = 0.0f */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                store_v4(weight_2 + i * 32 + j, splat_v4(0.0f));
+                            }
+                        }
+                        /* weight_2[i][j] += sum over d of key * key_4 * a decay, for j up to the query's last key */
+                        dot0_v4(i1 - i0, j1 - j0, i0 + query_start - j0, key_4, key, log_decay_sum, log_decay_sum_low,
+                            weight_2);
+                        /* key_5 = key_4 * select((lo() / 32) == 0, 1.0f,
+                           exp2((log_decay_sum + log_decay_sum_low) * 1.442695f)) */
+                        const int t_13 = (j0 / 32) == 0;
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t f = 0; f < 64; f += 16) {
+                                store_v4(key_5 + i * 64 + f, load_v4(key_4 + i * 64 + f) * (t_13 ? splat_v4(1.0f) :
+                                    exp2_v4((load_v4(log_decay_sum + (max(j0, min((i0 + i) + query_start,
+                                    j1 - 1)) - j0) * 64 + f) + load_v4(log_decay_sum_low + (max(j0,
+                                    min((i0 + i) + query_start, j1 - 1)) - j0) * 64 + f)) * 1.442695f)));
+                            }
+                        }
+                        /* sum_from_state[i][e] = sum over f of key_5 * state */
+                        dot1_v4(i1 - i0, key_5, state, sum_from_state);
+                        /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const ints_v4 t_14 = j0 + j + lane_v4;
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                store_v4(weight_2 + i * 32 + j, pick_v4(__builtin_convertvector(t_14 <= ((i0 + i) +
+                                    query_start), mask_v4), load_v4(weight_2 + i * 32 + j), splat_v4(0.0f)));
+                            }
+                        }
+                        /* sum[i][e] = sum over j of weight_2 * corrected */
+                        if (__builtin_expect(!finite_v4(corrected, 64, j1 - j0, 64),
+                            0)) { /* infinity and NaN affect only queries that see them */
+                            dot3_v4(i1 - i0, j1 - j0, weight_2, corrected, sum);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                mask_v4 in_region[2] = {0};
+                                const int64_t t_15 = (i0 + i) + query_start;
+                                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_15, mask_v4);
+                                }
+                                add_seen_lanes_v4(64, sum + i * 64, weight_2 + i * 32, corrected, 64, j1 - j0,
+                                    in_region);
+                            }
+                        } else
+                            dot4_v4(i1 - i0, j1 - j0, weight_2, corrected, sum, i0 + query_start - j0 + 1);
+                        /* sum = sum + sum_from_state */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                                    store_v4(sum + i * 64 + e, load_v4(sum + i * 64 + e) + load_v4(sum_from_state + i *
+                                        64 + e));
+                                }
+                            }
+                        }
+                        /* out = sum */
+                        for (int64_t i = 0; i < i1 - i0; i++)
+                            for (int64_t e = 0; e < 64; e++)
+                                out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
+                    }
+                    /* kept_share = select(pow(2.7182818f, log_decay_sum + log_decay_sum_low) < 0.5f, pow(2.7182818f,
+                       log_decay_sum + log_decay_sum_low ... */
+                    for (int64_t f = 0; f < 64; f += 16) {
+                        const vec_v4 t_16 = load_v4(log_decay_sum + ((j1 - 1) - j0) * 64 + f) +
+                            load_v4(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
+                        const vec_v4 t_17 = pow_v4(splat_v4(2.7182818f), t_16);
+                        const mask_v4 t_18 = t_17 < 0.5f;
+                        store_v4(kept_share + f, pick_v4(t_18, t_17, splat_v4(1.0f)));
+                        store_v4(lost_share + f, pick_v4(t_18, splat_v4(0.0f), -expm1_v4(t_16)));
+                    }
+                    /* state[f][e] = state * kept_share - state * lost_share + sum over j of key_features * corrected */
+                    dot5_v4(j1 - j0, key_features, corrected, state, kept_share, lost_share);
                 }
             }
-            /* out = sum, transposed back */
-            transpose_out_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 64);
         }
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        for (int64_t f = 0; f < 64; f += 16) {
-            const vec_v4 t_9 = (load_v4(log_decay_chunk + max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - load_v4(log_decay_chunk + max(min(j0 - 1, n_k - 1),
-                0) * log_decay_chunk_row + f)) + (load_v4(log_decay_chunk_low + max(min((((j0 / 32) + 1) * 32) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v4(log_decay_chunk_low + max(min(j0 - 1, n_k - 1),
-                0) * log_decay_chunk_low_row + f));
-            const vec_v4 t_10 = pow_v4(splat_v4(2.7182818f), t_9);
-            const mask_v4 t_11 = t_10 < 0.5f;
-            store_v4(kept_share + f, pick_v4(t_11, t_10, splat_v4(1.0f)));
-            store_v4(lost_share + f, pick_v4(t_11, splat_v4(0.0f), -expm1_v4(t_9)));
-        }
-        /* state[f][e] = state * kept_share - state * lost_share + sum over j of key_features * corrected */
-        dot6_v4(j1 - j0, key_features, corrected, state, kept_share, lost_share);
     }
 }
 
@@ -1061,25 +1134,34 @@ TARGET_v4 static void kda_terms_v4(const struct call *call, int64_t task, unsign
         call->gate_array_at.head;
     const int64_t gate_array_row = call->gate_array_at.row;
     const int64_t gate_array_stride_3 = call->at.gate[3];
-    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
+    float *const result = (float *)(void *)(work + 0); /* [i: 64, d: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const gate_at = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
-    /* gate_at = gate_array, at computed subscripts */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row +
-            d * gate_array_stride_3];
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) gate_at[d * 64 + i] = 0;
+    float *const gate_at = (float *)(void *)(work + 16384); /* [i: 64, d: 64] */
+    if (gate_array_stride_3 == 1) {
+        /* gate_at = gate_array, with zeros beyond the last row */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            for (int64_t d = 0; d < 64; d++)
+                gate_at[i * 64 + d] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row + d];
+    } else {
+        /* gate_at = gate_array, with zeros beyond the last row */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            for (int64_t d = 0; d < 64; d++)
+                gate_at[i * 64 + d] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row + d * gate_array_stride_3];
     }
     /* result = max(gate_at, -1e+04f) */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(result + d * 64 + i, max_v4(load_v4(gate_at + d * 64 + i), splat_v4(-1e+04f)));
+    for (int64_t i = 0; i < i1 - i0; i++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                store_v4(result + i * 64 + d, max_v4(load_v4(gate_at + i * 64 + d), splat_v4(-1e+04f)));
+            }
         }
     }
-    /* log_decay_k = result, transposed back */
-    transpose_out_v4(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row, 16);
+    /* log_decay_k = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t d = 0; d < 64; d++)
+            log_decay_k[(i0 + i) * log_decay_k_row + d] = result[i * 64 + d];
 }
 #endif
 
@@ -1161,78 +1243,28 @@ TARGET_v3 INLINE vec_v3 pow_v3(vec_v3 x, vec_v3 y)
     return z;
 }
 
-/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
+/* Returns the sum over the lanes of x. */
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 {
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 1)) {
-            const vec_v3 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 2)) {
-            const vec_v3 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 4)) {
-            const vec_v3 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-        }
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
 }
 
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
+TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
 {
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
-    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
-        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
-        vec_v3 t[8];
-        if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
-    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 8) {
-        vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v3(to + column * to_row, (vec_v3){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
+    UNROLL for (int r = 0; r < 8; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 8, 2, 10, 4, 12, 6, 14) + __builtin_shufflevector(t[r],
+            t[r + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    UNROLL for (int r = 0; r < 8; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 8, 9, 4, 5, 12, 13) + __builtin_shufflevector(t[r],
+            t[r + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    UNROLL for (int r = 0; r < 8; r += 8)
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11) + __builtin_shufflevector(t[r],
+            t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    return t[0];
 }
 
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
@@ -1254,15 +1286,14 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_v3 *seen, int64_t lanes)
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
+TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v3 *seen)
 {
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
-                load_v3(sum + x)));
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
+            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
@@ -1416,179 +1447,38 @@ TARGET_v3 INLINE void solve_some_v3(const int rows, const int vectors, int64_t t
 }
 
 /* Like solve_v3, for up to 4 vectors of lanes. */
-TARGET_v3 INLINE void solve_lanes_v3(const int vectors, int64_t t, int64_t rows, const float *w, int64_t w_row,
-    int64_t w_step,
+TARGET_v3 INLINE void solve_lanes_v3(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
+    int64_t t = 0;
     for (; t + 4 <= rows; t += 4) solve_some_v3(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
     for (; t < rows; t++) solve_some_v3(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
-   u[j]). u has the solution for t < first. */
-TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t first, int64_t rows, const float *w, int64_t w_row,
-    int64_t w_step,
+/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
+TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     int64_t l = 0;
     for (; l + 4 * 8 <= lanes; l += 4 * 8)
-        solve_lanes_v3(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v3(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
     for (; l < lanes; l += 8)
-        solve_lanes_v3(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v3(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
-/* The sums below add this number of terms at a time. */
-#define PART_v3 32
-
-/* Numbers of up to PART_v3 terms, for one vector of lanes. In the rows of two vectors, the second is for the key of the
-   first lane and later keys, and the first vector is 0. */
-struct decayed_part_v3 {
-    float row[PART_v3][8], key[PART_v3][2 * 8], log[PART_v3][2 * 8], low[PART_v3][2 * 8],
-        fade[PART_v3][2 * 8], x[PART_v3][8], a[PART_v3][8], a_low[PART_v3][8];
-};
-
-/* Copies lanes [from, from + 8) of some terms. Lanes outside [0, lanes) get the nearest lane's number. */
-TARGET_v3 INLINE void copy_lanes_v3(float (*to)[8], int terms, int64_t from, int64_t lanes, const float *x,
-    int64_t x_step)
+/* Like dot_v3, but for row r, a is 0 from step `visible` + r on. These steps are left out for whole blocks of rows. */
+TARGET_v3 INLINE void dot_until_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, int64_t visible)
 {
-    for (int t = 0; t < terms; t++)
-        for (int l = 0; l < 8; l++) {
-            const int64_t lane = from + l < 0 ? 0 : from + l < lanes ? from + l : lanes - 1;
-            to[t][l] = x ? x[t * x_step + lane] : 0;
-        }
-}
-
-/* Returns exp2(scale * (a - b)), where a and b are sums of two numbers. */
-TARGET_v3 INLINE vec_v3 decay_v3(float scale, vec_v3 a, vec_v3 a_low, vec_v3 b, vec_v3 b_low)
-{
-    return exp2_v3(((a - b) + (a_low - b_low)) * scale);
-}
-
-TARGET_v3 INLINE vec_v3 load_low_v3(const float *p) { return p ? load_v3(p) : (vec_v3){0}; }
-
-/* Copies numbers of the keys from `first` on. Keys before or after the rows get 0 and the nearest row's logarithm. */
-TARGET_v3 INLINE void near_keys_v3(struct decayed_part_v3 *part, int t, int64_t rows, int64_t first, const float *y,
-    const float *b, const float *b_low)
-{
-    for (int l = 0; l < 8; l++) {
-        const int64_t j = first + l, nearest = j < 0 ? 0 : j < rows ? j : rows - 1;
-        part->key[t][8 + l] = j == nearest ? y[j] : 0;
-        part->log[t][8 + l] = b[nearest];
-        part->low[t][8 + l] = b_low ? b_low[nearest] : 0;
-    }
-}
-
-/* Adds the terms of the keys that are at most 8 - 1 before the query of their lane, and not before `first`.
-   near[n]: the sums for the keys n before the query. The decay for n + 1 is that for n times the decay between two
-   keys. So no exponent is positive. */
-TARGET_v3 INLINE void decayed_near_v3(struct decayed_part_v3 *part, int terms, int64_t rows, int64_t first,
-    const float scale, const float *x, const float *a, const float *a_low, int64_t x_step, const float *y,
-        const float *b,
-    const float *b_low, int64_t y_step, vec_v3 *near)
-{
-    const int whole = first >= 0 && first + 8 <= rows;
-    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0) {
-        if (whole) {
-            store_v3(part->key[t] + 8, load_v3(y + first));
-            store_v3(part->log[t] + 8, load_v3(b + first));
-            store_v3(part->low[t] + 8, load_low_v3(b_low ? b_low + first : NULL));
-        } else
-            near_keys_v3(part, t, rows, first, y, b, b_low);
-        store_v3(part->key[t], (vec_v3){0});
-        part->log[t][8 - 1] = part->log[t][8];
-        part->low[t][8 - 1] = part->low[t][8];
-    }
-    for (int t = 0; t < terms; t++, x += x_step, a += x_step, a_low += a_low ? x_step : 0) {
-        const vec_v3 log = load_v3(part->log[t] + 8), low = load_v3(part->low[t] + 8);
-        store_v3(part->fade[t], (vec_v3){0});
-        store_v3(part->fade[t] + 8,
-            decay_v3(scale, log, low, load_v3(part->log[t] + 8 - 1), load_v3(part->low[t] + 8 - 1)));
-        store_v3(part->row[t], load_v3(x) * decay_v3(scale, load_v3(a), load_low_v3(a_low), log, low));
-    }
-    vec_v3 sum[8];
-    UNROLL for (int n = 0; n < 8; n++) sum[n] = (vec_v3){0};
-    for (int t = 0; t < terms; t++) {
-        vec_v3 row = load_v3(part->row[t]);
-        UNROLL for (int n = 0; n < 8; n++) {
-            sum[n] += row * load_v3(part->key[t] + 8 - n);
-            row *= load_v3(part->fade[t] + 8 - n);
-        }
-    }
-    UNROLL for (int n = 0; n < 8; n++) near[n] += sum[n];
-}
-
-/* Adds the terms of the keys from j on, up to 8 of them, none after the border. Decays are products of those up
-   to the border and from there on. Only lanes [begin, end) are stored. */
-TARGET_v3 INLINE void decayed_far_v3(struct decayed_part_v3 *part, int terms, int64_t j, int64_t border,
-    const float times,
-    const float scale, const float *y, const float *b, const float *b_low, int64_t y_step, float *w, int64_t w_row,
-        int begin,
-    int end)
-{
-    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0)
-        store_v3(part->key[t],
-            load_v3(y + j) * decay_v3(scale, splat_v3(b[border]), splat_v3(b_low ? b_low[border] : 0), load_v3(b + j),
-                                load_low_v3(b_low ? b_low + j : NULL)));
-    vec_v3 sum[8];
-    UNROLL for (int n = 0; n < 8; n++) sum[n] = (vec_v3){0};
-    for (int t = 0; t < terms; t++) {
-        const vec_v3 row = load_v3(part->row[t]);
-        UNROLL for (int n = 0; n < 8; n++) sum[n] += part->key[t][n] * row;
-    }
-    UNROLL for (int n = 0; n < 8; n++) {
-        if (j + n > border) continue;
-        if (end - begin == 8)
-            store_v3(w + n * w_row, load_v3(w + n * w_row) + sum[n] * times);
+    for (int64_t r = 0; r < rows; r += 6) {
+        const int64_t some = min(rows - r, 6), end = min(steps, visible + r + some - 1), last = end > 1 ? end : 1;
+        if (some == 6)
+            dot_v3(vectors, lanes, 6, 0, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
+                0, NULL);
         else
-            for (int l = begin; l < end; l++) w[n * w_row + l] += sum[n][l] * times;
-    }
-}
-
-/* Computes w[j][l] += times * (sum over t of x[t][l] * y[t][j] * exp2(scale * (a[t][l] - b[t][j]))) for the keys
-   j <= first + l, j < rows. Logarithms are sums of two numbers, or `a_low` and `b_low` are NULL. They fall along keys
-   and queries. Blocks of queries begin at multiples of 8 among the keys, so that the bits do not depend on where a
-   caller cuts a sequence. */
-TARGET_v3 INLINE void decayed_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t first, const float times,
-    const float scale, const float *x, const float *a, const float *a_low, const int64_t x_step, const float *y,
-    const float *b, const float *b_low, const int64_t y_step, float *w, const int64_t w_row)
-{
-    struct decayed_part_v3 part;
-    const int64_t skip = (first % 8 + 8) % 8, padded = (lanes + 8 - 1) / 8 * 8;
-    for (int64_t l = -skip; l < lanes; l += 8) {
-        const int64_t own = first + l, before = own < rows ? own : rows, border = before - 1;
-        const int copied = l < 0 || l + 8 > padded, begin = l < 0 ? (int)-l : 0,
-            end = copied && l + 8 > lanes ? (int)(lanes - l) : 8;
-        vec_v3 near[8];
-        for (int n = 0; n < 8; n++) near[n] = (vec_v3){0};
-        for (int64_t t = 0; t < steps; t += PART_v3) {
-            const int terms = steps - t < PART_v3 ? (int)(steps - t) : PART_v3;
-            const float *xt = part.x[0], *at = part.a[0], *at_low = part.a_low[0];
-            const float *const yt = y + t * y_step, *const bt = b + t * y_step,
-                       *const bt_low = b_low ? b_low + t * y_step : NULL;
-            const int64_t xs = copied ? 8 : x_step;
-            if (copied) {
-                copy_lanes_v3(part.x, terms, l, lanes, x + t * x_step, x_step);
-                copy_lanes_v3(part.a, terms, l, lanes, a + t * x_step, x_step);
-                copy_lanes_v3(part.a_low, terms, l, lanes, a_low ? a_low + t * x_step : NULL, x_step);
-            } else
-                xt = x + t * x_step + l, at = a + t * x_step + l, at_low = a_low ? a_low + t * x_step + l : NULL;
-            if (own < rows)
-                decayed_near_v3(&part, terms, rows, own, scale, xt, at, at_low, xs, yt, bt, bt_low, y_step, near);
-            if (before <= 0) continue;
-            for (int s = 0; s < terms; s++)
-                store_v3(part.row[s],
-                    load_v3(xt + s * xs) *
-                        decay_v3(scale, load_v3(at + s * xs), load_low_v3(at_low ? at_low + s * xs : NULL),
-                            splat_v3(bt[s * y_step + border]), splat_v3(bt_low ? bt_low[s * y_step + border] : 0)));
-            for (int64_t j = 0; j < before; j += 8)
-                decayed_far_v3(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row,
-                    begin, end);
-        }
-        for (int n = 0; n < 8 && own < rows; n++)
-            for (int k = n > begin ? n : begin; k < end; k++) {
-                const int64_t j = own + k - n;
-                if (j >= 0 && j < rows) w[j * w_row + l + k] += times * near[n][k];
-            }
+            dot_v3(vectors, lanes, some, tail, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
+                c_row, 0, NULL);
     }
 }
 
@@ -1645,59 +1535,303 @@ TARGET_v3 INLINE void dot_kept_v3(const int vectors, const int64_t lanes, int64_
         rows_kept_v3(1, rows, steps, a, a_row, a_step, b + x, b_step, c + x, c_row, kept, lost);
 }
 
-/* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor)
+/* Like dot_v3, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_v3, so that results round equally. */
+TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor)
 {
-    float row[32];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor);
+    float column[32 * 8];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 8) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 8; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 8, 8, c + x, c_row, update,
+                factor ? factor + x : NULL);
     }
 }
 
-/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
-    const float *a_low, const float *y, const float *b, const float *b_low, float *w)
+/* The keys of a block. */
+#define BLOCK_v3 8
+
+/* The keys of half a block. */
+#define HALF_v3 4
+
+/* The sums add this number of elements at a time. */
+#define ELEMENTS_v3 128
+
+/* Numbers of that many elements:
+   - key: keys, decayed up to the last key of their block
+   - over: the decay over a block
+   The others belong to the current block:
+   - step: the decay from the key before to each key
+   - x: rows of queries, if queries have other logarithms than their keys: with the decay between the two
+   - row: these rows with the decay from the last key before the block
+   - late: the second half of the rows, with the decay from the first half's last key
+   - early: the first half of the keys, decayed up to the last of them */
+struct decayed_rows_v3 {
+    float key[32][ELEMENTS_v3], over[32 / BLOCK_v3][ELEMENTS_v3], step[BLOCK_v3][ELEMENTS_v3],
+        x[BLOCK_v3][ELEMENTS_v3], row[BLOCK_v3][ELEMENTS_v3], late[HALF_v3][ELEMENTS_v3], early[HALF_v3][ELEMENTS_v3];
+};
+
+/* Rows of float. `low` is what `high` loses by rounding, or NULL. */
+struct decay_logs_v3 {
+    const float *high, *low;
+    int64_t high_row, low_row;
+};
+
+/* Elements of one row of struct decay_logs_v3. */
+struct decay_log_v3 {
+    vec_v3 high, low;
+};
+
+TARGET_v3 INLINE struct decay_log_v3 load_decay_log_v3(const struct decay_logs_v3 *logs, int64_t row, int64_t t)
 {
-    decayed_v3(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/32, y, b,
-        b_low, /*y_step=*/32, w, /*w_row=*/32);
+    return (struct decay_log_v3){load_v3(logs->high + row * logs->high_row + t),
+        logs->low ? load_v3(logs->low + row * logs->low_row + t) : (vec_v3){0}};
+}
+
+TARGET_v3 INLINE vec_v3 decay_between_v3(const float scale, struct decay_log_v3 a, struct decay_log_v3 b)
+{
+    return exp2_v3(((a.high - b.high) + (a.low - b.low)) * scale);
+}
+
+TARGET_v3 INLINE int64_t nearest_v3(int64_t k, int64_t count) { return k < 0 ? 0 : k < count ? k : count - 1; }
+
+/* Sets the numbers of the block at key j, for elements t to t + terms - 1. Keys and queries outside the ranges get
+   the nearest one's numbers. `same`: the logarithms of queries are those of their keys. */
+TARGET_v3 INLINE void decay_block_v3(struct decayed_rows_v3 *part, int64_t j, int64_t t, int64_t terms, int64_t lanes,
+    int64_t rows, int64_t first, const float scale, const float *x, int64_t x_row, const struct decay_logs_v3 *a,
+    const float *y, int64_t y_row, const struct decay_logs_v3 *b, const int64_t after, const int same)
+{
+    for (int64_t i = 0; i < terms; i += 8) {
+        vec_v3 step[BLOCK_v3], row[BLOCK_v3], decay;
+        struct decay_log_v3 before = load_decay_log_v3(b, nearest_v3(j - 1, rows), t + i);
+        UNROLL for (int k = 0; k < BLOCK_v3; k++) {
+            const struct decay_log_v3 log = load_decay_log_v3(b, nearest_v3(j + k, rows), t + i);
+            const int64_t l = nearest_v3(j + k - first, lanes);
+            step[k] = decay_between_v3(scale, log, before);
+            row[k] = load_v3(x + l * x_row + t + i);
+            if (!same) {
+                const struct decay_log_v3 own = a->high ? load_decay_log_v3(a, l, t + i)
+                                                       : load_decay_log_v3(b, nearest_v3(j + k + after, rows), t + i);
+                row[k] *= decay_between_v3(scale, own, log);
+            }
+            store_v3(part->step[k] + i, step[k]);
+            if (!same) store_v3(part->x[k] + i, row[k]);
+            before = log;
+        }
+        decay = step[0];
+        UNROLL for (int k = 0; k < HALF_v3; k++) {
+            store_v3(part->row[k] + i, row[k] * decay);
+            if (k + 1 < HALF_v3) decay *= step[k + 1];
+        }
+        vec_v3 late = step[HALF_v3];
+        UNROLL for (int k = HALF_v3; k < BLOCK_v3; k++) {
+            const vec_v3 faded = row[k] * late;
+            store_v3(part->late[k - HALF_v3] + i, faded);
+            store_v3(part->row[k] + i, faded * decay);
+            if (k + 1 < BLOCK_v3) late *= step[k + 1];
+        }
+        store_v3(part->over[j / BLOCK_v3] + i, decay * late);
+        decay = splat_v3(1);
+        UNROLL for (int k = HALF_v3 - 1; k >= 0; k--) {
+            const vec_v3 faded = load_v3(y + nearest_v3(j + k, rows) * y_row + t + i) * decay;
+            store_v3(part->early[k] + i, faded);
+            store_v3(part->key[j + k] + i, faded * late);
+            decay *= step[k];
+        }
+        decay = splat_v3(1);
+        UNROLL for (int k = BLOCK_v3 - 1; k >= HALF_v3; k--) {
+            store_v3(part->key[j + k] + i, load_v3(y + nearest_v3(j + k, rows) * y_row + t + i) * decay);
+            decay *= step[k];
+        }
+    }
+}
+
+/* Where sums of pairs are stored, and which. */
+struct decayed_pairs_v3 {
+    float *w;
+    int64_t w_query, w_key, lanes, rows, first;
+    float times;
+};
+
+/* Adds the sums of HALF_v3 queries, from l on, with HALF_v3 keys, from j on, where there are such pairs. */
+TARGET_v3 INLINE void add_decayed_v3(const struct decayed_pairs_v3 *to, int64_t l, int64_t j, const float *sum)
+{
+    float *const w = to->w + l * to->w_query + j * to->w_key;
+    if (l >= 0 && l + HALF_v3 <= to->lanes && j + HALF_v3 <= to->rows && j + HALF_v3 - 1 <= to->first + l)
+        UNROLL for (int r = 0; r < HALF_v3; r++)
+            UNROLL for (int k = 0; k < HALF_v3; k++)
+                w[r * to->w_query + k * to->w_key] += to->times * sum[r * HALF_v3 + k];
+    else
+        for (int r = 0; r < HALF_v3; r++)
+            for (int k = 0; k < HALF_v3; k++)
+                if (l + r >= 0 && l + r < to->lanes && j + k < to->rows && j + k <= to->first + l + r)
+                    w[r * to->w_query + k * to->w_key] += to->times * sum[r * HALF_v3 + k];
+}
+
+/* sum[r][k] = the sum over elements of x[r] * y[k], for HALF_v3 rows of each */
+TARGET_v3 INLINE void decayed_products_v3(int64_t terms, float (*x)[ELEMENTS_v3], float (*y)[ELEMENTS_v3], float *sum)
+{
+    const int some = 16 > 16 ? HALF_v3 : HALF_v3 / 2;
+    for (int first = 0; first < HALF_v3; first += some) {
+        vec_v3 s[HALF_v3 * HALF_v3];
+        UNROLL for (int k = 0; k < some * HALF_v3; k++) s[k] = (vec_v3){0};
+        for (int64_t i = 0; i < terms; i += 8) {
+            vec_v3 key[HALF_v3];
+            UNROLL for (int k = 0; k < HALF_v3; k++) key[k] = load_v3(y[k] + i);
+            UNROLL for (int r = 0; r < some; r++) {
+                const vec_v3 row = load_v3(x[first + r] + i);
+                UNROLL for (int k = 0; k < HALF_v3; k++) s[r * HALF_v3 + k] += row * key[k];
+            }
+        }
+        UNROLL for (int k = 0; k < some * HALF_v3; k += 8)
+            store_v3(sum + first * HALF_v3 + k, lane_sums_v3(s + k));
+    }
+}
+
+/* Rows of float. Row r is row nearest_v3(first + r, count) of `row`. */
+struct near_rows_v3 {
+    const float *row;
+    int64_t step, first, count;
+};
+
+TARGET_v3 INLINE vec_v3 load_near_v3(const struct near_rows_v3 *x, int r, int64_t i)
+{
+    return load_v3(x->row + nearest_v3(x->first + r, x->count) * x->step + i);
+}
+
+/* Like decayed_products_v3, for queries at the same keys: only for k <= r, with the decays from each key to the next
+   one. */
+TARGET_v3 INLINE void decayed_own_v3(int64_t terms, struct near_rows_v3 x, struct near_rows_v3 y,
+    float (*step)[ELEMENTS_v3],
+    float *sum)
+{
+    vec_v3 s[HALF_v3 * HALF_v3];
+    UNROLL for (int k = 0; k < HALF_v3 * HALF_v3; k++) s[k] = (vec_v3){0};
+    for (int64_t i = 0; i < terms; i += 8) {
+        vec_v3 key[HALF_v3], fade[HALF_v3];
+        UNROLL for (int k = 0; k < HALF_v3; k++) {
+            key[k] = load_near_v3(&y, k, i);
+            fade[k] = load_v3(step[k] + i);
+        }
+        UNROLL for (int r = 0; r < HALF_v3; r++) {
+            vec_v3 row = load_near_v3(&x, r, i);
+            UNROLL for (int k = r; k >= 0; k--) {
+                s[r * HALF_v3 + k] += row * key[k];
+                row *= fade[k];
+            }
+        }
+    }
+    UNROLL for (int k = 0; k < HALF_v3 * HALF_v3; k += 8) store_v3(sum + k, lane_sums_v3(s + k));
+}
+
+/* Adds the pairs of the queries of the block at key j, for elements t to t + terms - 1. */
+TARGET_v3 INLINE void add_block_v3(struct decayed_rows_v3 *part, const struct decayed_pairs_v3 *to, int64_t j,
+    int64_t t,
+    int64_t terms, const float *x, int64_t x_row, const float *y, int64_t y_row, const int same)
+{
+    float sum[HALF_v3 * HALF_v3];
+    const int64_t l = j - to->first;
+    for (int h = 0; h < BLOCK_v3 && j + h < to->rows; h += HALF_v3) {
+        const struct near_rows_v3 keys = {y + t, y_row, j + h, to->rows}, made = {part->x[h], ELEMENTS_v3, 0, HALF_v3},
+                                 given = {x + t, x_row, l + h, to->lanes};
+        decayed_own_v3(terms, same ? given : made, keys, part->step + h, sum);
+        add_decayed_v3(to, l + h, j + h, sum);
+    }
+    if (j + HALF_v3 < to->rows) {
+        decayed_products_v3(terms, part->late, part->early, sum);
+        add_decayed_v3(to, l + HALF_v3, j, sum);
+    }
+    for (int64_t from = j - BLOCK_v3; from >= 0; from -= BLOCK_v3) {
+        for (int h = 0; h < BLOCK_v3 && j + h < to->rows; h += HALF_v3)
+            for (int k = 0; k < BLOCK_v3; k += HALF_v3) {
+                decayed_products_v3(terms, part->row + h, part->key + from + k, sum);
+                add_decayed_v3(to, l + h, from + k, sum);
+            }
+        for (int r = 0; r < BLOCK_v3 && from > 0; r++)
+            for (int64_t i = 0; i < terms; i += 8)
+                store_v3(part->row[r] + i, load_v3(part->row[r] + i) * load_v3(part->over[from / BLOCK_v3] + i));
+    }
+}
+
+/* Computes w[l][j] += times * (sum over t of x[l][t] * y[j][t] * exp2(scale * (a[l][t] - b[j][t]))) for the keys
+   j <= first + l, j < rows. `steps` is a multiple of 8. If a is NULL, a[l] is the row of b that is nearest to
+   first + l + after. */
+TARGET_v3 INLINE void decayed_rows_v3(int64_t lanes, int64_t rows, const int64_t steps, int64_t first,
+    const float times,
+    const float scale, const float *x, int64_t x_row, const float *a, int64_t a_row, const float *a_low,
+    int64_t a_low_row, const float *y, int64_t y_row, const float *b, int64_t b_row, const float *b_low,
+    int64_t b_low_row, const int64_t after, float *w, const int64_t w_query, const int64_t w_key)
+{
+    struct decayed_rows_v3 part;
+    const struct decay_logs_v3 of_rows = {a, a_low, a_row, a_low_row}, of_keys = {b, b_low, b_row, b_low_row};
+    const struct decayed_pairs_v3 to = {w, w_query, w_key, lanes, rows, first, times};
+    const int same = a ? first >= 0 && a_row == b_row && a == b + first * b_row : after == 0;
+    for (int64_t t = 0; t < steps; t += ELEMENTS_v3) {
+        const int64_t terms = min(steps - t, ELEMENTS_v3);
+        for (int64_t j = 0; j < rows && j < first + lanes; j += BLOCK_v3) {
+            if (same)
+                decay_block_v3(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
+                    after, 1);
+            else
+                decay_block_v3(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
+                    after, 0);
+            if (j + BLOCK_v3 > first) add_block_v3(&part, &to, j, t, terms, x, x_row, y, y_row, same);
+        }
+    }
+    for (int64_t l = first < rows ? rows - first : 0; l < lanes; l++) /* queries after the last key */
+        for (int64_t j = 0; j < rows; j++) {
+            vec_v3 sum = {0};
+            for (int64_t t = 0; t < steps; t += 8) {
+                const struct decay_log_v3 own = a ? load_decay_log_v3(&of_rows, l, t)
+                                                 : load_decay_log_v3(&of_keys, rows - 1, t);
+                sum += load_v3(x + l * x_row + t) * load_v3(y + j * y_row + t) *
+                    decay_between_v3(scale, own, load_decay_log_v3(&of_keys, j, t));
+            }
+            w[l * w_query + j * w_key] += times * lane_sum_v3(sum);
+        }
+}
+
+/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
+TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *y, const float *b,
+    const float *b_low, float *w)
+{
+    decayed_rows_v3(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, /*x_row=*/64, /*a=*/NULL,
+        /*a_row=*/0, /*a_low=*/NULL, /*a_low_row=*/0, y, /*y_row=*/64, b, /*b_row=*/64, b_low, /*b_low_row=*/64,
+        /*after=*/0, w, /*w_query=*/32, /*w_key=*/1);
 }
 TARGET_v3 APART void dot1_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot2_v3(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_v3(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_v3(/*lanes=*/64, rows, w, /*w_row=*/32, /*w_step=*/1, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
-TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot3_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+    dot_finite_lanes_v3(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/32, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c, int64_t visible)
 {
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+    dot_until_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, visible);
 }
-TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, float *c, const float *kept,
+TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, float *c, const float *kept,
     const float *lost)
 {
-    dot_kept_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, steps, a, /*a_row=*/32, /*a_step=*/1, b, /*b_step=*/64, c,
+    dot_kept_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, steps, a, /*a_row=*/1, /*a_step=*/64, b, /*b_step=*/64, c,
         /*c_row=*/64, kept, lost);
 }
 
@@ -1708,281 +1842,305 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t m = task % members;
-    const int64_t g = task / members % kv_heads;
-    const int64_t b = task / members / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_row = call->log_decay_q_low_at.row;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_row = call->log_decay_q_at.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const int64_t log_decay_k_low_row = call->log_decay_k_low_at.row;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + (g *
-        members + m) * call->log_decay_chunk_low_at.head;
-    const int64_t log_decay_chunk_low_row = call->log_decay_chunk_low_at.row;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
-        * call->log_decay_chunk_at.head;
-    const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
         call->beta_array_at.head;
     const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
-    float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const key = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
-    float *const weight = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
-    float *const query_2 = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
-    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const key_features = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
-    float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
-    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
-    float *const weight_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
-    float *const query_4 = (float *)(void *)(work + 24704); /* [f: 64, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key = (float *)(void *)(work + 16512); /* [j: 32, d: 64] */
+    float *const row_factor = (float *)(void *)(work + 24704); /* [j: 32] */
+    float *const weight = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
+    float *const key_3 = (float *)(void *)(work + 28800); /* [t_key: 32, f: 64] */
+    float *const query_scale = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const from_state = (float *)(void *)(work + 36992); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 28800); /* [j: 32, e: 64] */
+    float *const key_features = (float *)(void *)(work + 36992); /* [j: 32, f: 64] */
+    float *const query_sum_3 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const key_4 = (float *)(void *)(work + 45184); /* [i: 32, d: 64] */
+    float *const row_factor_3 = (float *)(void *)(work + 24704); /* [i: 32] */
+    float *const weight_2 = (float *)(void *)(work + 24704); /* [i: 32, j: 32] */
+    float *const key_5 = (float *)(void *)(work + 53376); /* [i: 32, f: 64] */
+    float *const sum_from_state = (float *)(void *)(work + 45184); /* [i: 32, e: 64] */
+    float *const sum = (float *)(void *)(work + 53376); /* [i: 32, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 69760); /* [d: 64, j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 77952); /* [d: 64, j: 32] */
+    float *const log_decay = (float *)(void *)(work + 16384); /* [j: 32, d: 64] */
+    float *const log_decay_sum = (float *)(void *)(work + 61568); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low = (float *)(void *)(work + 69760); /* [j: 32, d: 64] */
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + g * members *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
+    float *const log_decay_total = (float *)(void *)(work + 24576); /* [d: 64] */
+    float *const log_decay_rest = (float *)(void *)(work + 24832); /* [d: 64] */
+    float *const gate_tile = (float *)(void *)(work + 77952); /* [j: 32, d: 64] */
     float *const beta_tile = (float *)(void *)(work + 86144); /* [j: 32] */
-    float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 86144); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 94336); /* [d: 64, i: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(state + f * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        transpose_padded_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32,
-            64);
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        transpose_padded_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile_2, 32, 64);
-        if (beta_array_row == 1) {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
-        } else {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
-        }
-        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
-            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* key_sum = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_sum + j, splat_v3(0.0f));
-            }
-            /* key_sum += k_tile_2 * k_tile_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                vec_v3 key_sum_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_in[vector] = (vec_v3){0};
+    for (int64_t m = 0; m < members; m++) {
+        /* state = 0.0f */
+        for (int64_t f = 0; f < 64; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(state + f * 64 + e, splat_v3(0.0f));
                 }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        const vec_v3 k_tile_2_0 = load_v3(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
+            }
+        }
+        for (int64_t chunk = 0; chunk < chunks; chunk++) {
+            for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
+                if (gate_array_stride_3 == 1) {
+                    /* gate_tile = gate_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < j1 - j0; j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d];
+                } else {
+                    /* gate_tile = gate_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < j1 - j0; j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3];
+                }
+                if (beta_array_row == 1) {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
+                } else {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+                }
+                for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                    /* log_decay = max(gate_tile, -1e+04f) */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+                            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                                store_v3(log_decay + j * 64 + d, max_v3(load_v3(gate_tile + j * 64 + d),
+                                    splat_v3(-1e+04f)));
+                            }
+                        }
                     }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
-                }
-            }
-            /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_sum_1 = load_v3(key_sum + j);
-                const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(key + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_2);
-                }
-            }
-            /* query_2 = key * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile_2 - log_decay_chunk) +
-               (log_decay_k_low_tile_2 - log_deca ... */
-            const int t_3 = (j0 / 32) == 0;
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v3(query_2 + f * 32 + t_key, load_v3(key + f * 32 + ((t_key0 + t_key) - j0)) * (t_3 ?
-                        splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_k_tile_2 + f * 32 + ((t_key0 + t_key) - j0)) -
-                        (log_decay_chunk[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_row + f])) +
-                        (load_v3(log_decay_k_low_tile_2 + f * 32 + ((t_key0 + t_key) - j0)) -
-                        (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
-                        1.442695f)));
-                }
-            }
-            /* weight = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    store_v3(weight + j * 32 + t_key, splat_v3(0.0f));
-                }
-            }
-            /* weight[j][t_key] += sum over d of key * key * a decay, for j up to the query's last key */
-            dot0_v3(t_key1 - t_key0, j1 - j0, t_key0 - j0, key, log_decay_k_tile_2, log_decay_k_low_tile_2, key,
-                log_decay_k_tile_2, log_decay_k_low_tile_2, weight);
-            /* key_scale = beta_tile */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_scale + j, load_v3(beta_tile + j));
-            }
-            /* key_features = key * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-               log_decay_k_low_tile_2)) * 1.442695f) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v3(key_features + f * 32 + j, load_v3(key + f * 32 + j) *
-                        exp2_v3((((log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                        0) * log_decay_chunk_row + f]) - load_v3(log_decay_k_tile_2 + f * 32 + j)) +
-                        ((log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                        0) * log_decay_chunk_low_row + f]) - load_v3(log_decay_k_low_tile_2 + f * 32 + j))) *
-                        1.442695f));
-                }
-            }
-            /* from_state[t_key][e] = sum over f of query_2 * state */
-            dot1_v3(t_key1 - t_key0, query_2, state, from_state);
-            /* from_state = v - from_state */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                        store_v3(from_state + t_key * 64 + e, load_v3(v + (t_key0 + t_key) * v_row + e) -
-                            load_v3(from_state + t_key * 64 + e));
+                    /* log_decay_total = 0.0f; log_decay_rest = 0.0f */
+                    for (int64_t d = 0; d < 64; d += 8) {
+                        store_v3(log_decay_total + d, splat_v3(0.0f));
+                        store_v3(log_decay_rest + d, splat_v3(0.0f));
                     }
-                }
-            }
-            /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of weight *
-               corrected[j][e]) */
-            dot2_v3(t_key1 - t_key0, weight, key_scale, from_state, corrected);
-        }
-        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
-            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-            transpose_padded_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32,
-                64);
-            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-            transpose_padded_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-                log_decay_q_low_tile, 32, 64);
-            /* query_sum_2 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_sum_2 + i, splat_v3(0.0f));
-            }
-            /* query_sum_2 += q_tile * q_tile */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 query_sum_2_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    query_sum_2_in[vector] = (vec_v3){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 q_tile_4 = load_v3(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_4 * q_tile_4;
+                    for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
+                        const int64_t position1 = min(position0 + 1, position_end);
+                        (void)position1;
+                        /* log_decay_next = log_decay_total + log_decay; log_decay_rest = log_decay_rest +
+                           ((log_decay_total - (log_decay_next - (log_decay ... */
+                        for (int64_t d = 0; d < 64; d += 8) {
+                            const vec_v3 log_decay_total_0 = load_v3(log_decay_total + d);
+                            const vec_v3 log_decay_1 = load_v3(log_decay + (position0 - j0) * 64 + d);
+                            const vec_v3 log_decay_next_new2 = log_decay_total_0 + log_decay_1;
+                            const vec_v3 log_decay_rest_3 = load_v3(log_decay_rest + d);
+                            const vec_v3 t_4 = log_decay_next_new2 - log_decay_total_0;
+                            const vec_v3 log_decay_rest_new5 = log_decay_rest_3 + ((log_decay_total_0 -
+                                (log_decay_next_new2 - t_4)) + (log_decay_1 - t_4));
+                            store_v3(log_decay_rest + d, log_decay_rest_new5);
+                            store_v3(log_decay_total + d, log_decay_next_new2);
+                            store_v3(log_decay_sum + (position0 - j0) * 64 + d, log_decay_next_new2);
+                            store_v3(log_decay_sum_low + (position0 - j0) * 64 + d, log_decay_rest_new5);
+                        }
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in[vector]);
-                }
-            }
-            /* q_tile = (q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2))) * 0.125f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_sum_2_5 = load_v3(query_sum_2 + i);
-                const vec_v3 t_6 = pick_v3(query_sum_2_5 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_2_5));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_6) * 0.125f);
-                }
-            }
-            /* query_4 = q_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
-               (log_decay_q_low_tile - log_decay ... */
-            const int t_7 = (j0 / 32) == 0;
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v3(query_4 + f * 32 + i, load_v3(q_tile + f * 32 + i) * (t_7 ? splat_v3(1.0f) :
-                        exp2_v3(((load_v3(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min(j0 - 1, n_k - 1),
-                        0) * log_decay_chunk_row + f])) + (load_v3(log_decay_q_low_tile + f * 32 + i) -
-                        (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
-                        1.442695f)));
-                }
-            }
-            /* sum_from_state[e][i] = sum over f of state * query_4 */
-            dot3_v3(round_up(i1 - i0, 8), state, query_4, sum_from_state);
-            /* weight_2 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(weight_2 + j * 32 + i, splat_v3(0.0f));
-                }
-            }
-            /* weight_2[j][i] += sum over d of key * q_tile * a decay, for j up to the query's last key */
-            dot0_v3(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, key,
-                log_decay_k_tile_2, log_decay_k_low_tile_2, weight_2);
-            /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
-                        load_v3(weight_2 + j * 32 + i), splat_v3(0.0f)));
-                }
-            }
-            /* sum[e][i] = sum over j of corrected * weight_2 */
-            if (__builtin_expect(!finite_v3(corrected, 64, j1 - j0, 64),
-                0)) { /* infinity and NaN affect only queries that see them */
-                dot4_v3(round_up(i1 - i0, 8), j1 - j0, corrected, weight_2, sum);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 in_region[4] = {0};
-                    if (finite_v3(corrected + j * 64, 1, 64, 1)) continue;
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
-                            mask_v3);
+                    /* query_sum = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(query_sum + j, splat_v3(0.0f));
                     }
-                    add_seen_v3(64, sum, 32, corrected + j * 64, 1, weight_2 + j * 32, in_region, i1 - i0);
-                }
-            } else
-                dot5_v3(round_up(i1 - i0, 8), j1 - j0, corrected, weight_2, sum);
-            /* sum = sum + sum_from_state */
-            for (int64_t e = 0; e < 64; e++) {
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
+                    /* query_sum += k * k */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        vec_v3 lane_sums = splat_v3(0);
+                        for (int64_t d = 0; d < 64; d += 8) {
+                            const vec_v3 k_6 = load_v3(k + (j0 + j) * k_row + d);
+                            const vec_v3 term = k_6 * k_6;
+                            lane_sums += d + 8 <= 64 ? term : pick_v3(__builtin_convertvector(d + lane_v3 < 64,
+                                mask_v3), term, splat_v3(0));
+                        }
+                        const float total = lane_sum_v3(lane_sums);
+                        query_sum[j] += total;
+                    }
+                    /* row_factor = select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 query_sum_7 = load_v3(query_sum + j);
+                        store_v3(row_factor + j, pick_v3(query_sum_7 == 0.0f, splat_v3(0.0f),
+                            1.0f / sqrt_v3(query_sum_7)));
+                    }
+                    /* key = k * row_factor */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+                            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                                store_v3(key + j * 64 + d, load_v3(k + (j0 + j) * k_row + d) * row_factor[j]);
+                            }
+                        }
+                    }
+                    /* weight = 0.0f */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            store_v3(weight + t_key * 32 + j, splat_v3(0.0f));
+                        }
+                    }
+                    /* weight[t_key][j] += sum over d of key * key * a decay, for j up to the query's last key */
+                    dot0_v3(t_key1 - t_key0, j1 - j0, t_key0 - j0, key, key, log_decay_sum, log_decay_sum_low, weight);
+                    /* key_3 = key * select((lo() / 32) == 0, 1.0f, exp2((log_decay_sum + log_decay_sum_low) *
+                       1.442695f)) */
+                    const int t_8 = (j0 / 32) == 0;
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t f = 0; f < 64; f += 8) {
+                            store_v3(key_3 + t_key * 64 + f, load_v3(key + ((t_key0 + t_key) - j0) * 64 + f) * (t_8 ?
+                                splat_v3(1.0f) : exp2_v3((load_v3(log_decay_sum + ((t_key0 + t_key) - j0) * 64 + f) +
+                                load_v3(log_decay_sum_low + ((t_key0 + t_key) - j0) * 64 + f)) * 1.442695f)));
+                        }
+                    }
+                    /* query_scale = beta_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(query_scale + j, load_v3(beta_tile + j));
+                    }
+                    /* from_state[t_key][e] = sum over f of key_3 * state */
+                    dot1_v3(t_key1 - t_key0, key_3, state, from_state);
+                    /* from_state = v - from_state */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                                store_v3(from_state + t_key * 64 + e, load_v3(v + (t_key0 + t_key) * v_row + e) -
+                                    load_v3(from_state + t_key * 64 + e));
+                            }
+                        }
+                    }
+                    /* corrected[t_key][e] = query_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of weight *
+                       corrected[j][e]) */
+                    dot2_v3(t_key1 - t_key0, weight, query_scale, from_state, corrected);
+                    /* key_features = key * exp2(((log_decay_sum - log_decay_sum) + (log_decay_sum_low -
+                       log_decay_sum_low)) * 1.442695f) */
+                    for (int64_t f = 0; f < 64; f += 8) {
+                        const vec_v3 log_decay_sum_9 = load_v3(log_decay_sum + ((j1 - 1) - j0) * 64 + f);
+                        const vec_v3 log_decay_sum_low_10 = load_v3(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(key_features + j * 64 + f, load_v3(key + j * 64 + f) * exp2_v3(((log_decay_sum_9 -
+                                load_v3(log_decay_sum + j * 64 + f)) + (log_decay_sum_low_10 - load_v3(log_decay_sum_low
+                                + j * 64 + f))) * 1.442695f));
+                        }
+                    }
+                    for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+                        (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+                        const int64_t i1 = min(i0 + 32, i_end);
+                        /* query_sum_3 = 0.0f */
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            store_v3(query_sum_3 + i, splat_v3(0.0f));
+                        }
+                        /* query_sum_3 += q * q */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            vec_v3 lane_sums = splat_v3(0);
+                            for (int64_t d = 0; d < 64; d += 8) {
+                                const vec_v3 q_11 = load_v3(q + m * q_head + (i0 + i) * q_row + d);
+                                const vec_v3 term = q_11 * q_11;
+                                lane_sums += d + 8 <= 64 ? term : pick_v3(__builtin_convertvector(d + lane_v3 < 64,
+                                    mask_v3), term, splat_v3(0));
+                            }
+                            const float total = lane_sum_v3(lane_sums);
+                            query_sum_3[i] += total;
+                        }
+                        /* row_factor_3 = select(query_sum_3 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_3)) */
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const vec_v3 query_sum_3_12 = load_v3(query_sum_3 + i);
+                            store_v3(row_factor_3 + i, pick_v3(query_sum_3_12 == 0.0f, splat_v3(0.0f),
+                                1.0f / sqrt_v3(query_sum_3_12)));
+                        }
+                        /* key_4 = (q * row_factor_3) * 0.125f */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+                                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                                    store_v3(key_4 + i * 64 + d, (load_v3(q + m * q_head + (i0 + i) * q_row + d) *
+                                        row_factor_3[i]) * 0.125f);
+                                }
+                            }
+                        }
+                        /* weight_2 = 0.0f */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                store_v3(weight_2 + i * 32 + j, splat_v3(0.0f));
+                            }
+                        }
+                        /* weight_2[i][j] += sum over d of key * key_4 * a decay, for j up to the query's last key */
+                        dot0_v3(i1 - i0, j1 - j0, i0 + query_start - j0, key_4, key, log_decay_sum, log_decay_sum_low,
+                            weight_2);
+                        /* key_5 = key_4 * select((lo() / 32) == 0, 1.0f,
+                           exp2((log_decay_sum + log_decay_sum_low) * 1.442695f)) */
+                        const int t_13 = (j0 / 32) == 0;
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t f = 0; f < 64; f += 8) {
+                                store_v3(key_5 + i * 64 + f, load_v3(key_4 + i * 64 + f) * (t_13 ? splat_v3(1.0f) :
+                                    exp2_v3((load_v3(log_decay_sum + (max(j0, min((i0 + i) + query_start,
+                                    j1 - 1)) - j0) * 64 + f) + load_v3(log_decay_sum_low + (max(j0,
+                                    min((i0 + i) + query_start, j1 - 1)) - j0) * 64 + f)) * 1.442695f)));
+                            }
+                        }
+                        /* sum_from_state[i][e] = sum over f of key_5 * state */
+                        dot1_v3(i1 - i0, key_5, state, sum_from_state);
+                        /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const ints_v3 t_14 = j0 + j + lane_v3;
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                store_v3(weight_2 + i * 32 + j, pick_v3(__builtin_convertvector(t_14 <= ((i0 + i) +
+                                    query_start), mask_v3), load_v3(weight_2 + i * 32 + j), splat_v3(0.0f)));
+                            }
+                        }
+                        /* sum[i][e] = sum over j of weight_2 * corrected */
+                        if (__builtin_expect(!finite_v3(corrected, 64, j1 - j0, 64),
+                            0)) { /* infinity and NaN affect only queries that see them */
+                            dot3_v3(i1 - i0, j1 - j0, weight_2, corrected, sum);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                mask_v3 in_region[4] = {0};
+                                const int64_t t_15 = (i0 + i) + query_start;
+                                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_15, mask_v3);
+                                }
+                                add_seen_lanes_v3(64, sum + i * 64, weight_2 + i * 32, corrected, 64, j1 - j0,
+                                    in_region);
+                            }
+                        } else
+                            dot4_v3(i1 - i0, j1 - j0, weight_2, corrected, sum, i0 + query_start - j0 + 1);
+                        /* sum = sum + sum_from_state */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                                    store_v3(sum + i * 64 + e, load_v3(sum + i * 64 + e) + load_v3(sum_from_state + i *
+                                        64 + e));
+                                }
+                            }
+                        }
+                        /* out = sum */
+                        for (int64_t i = 0; i < i1 - i0; i++)
+                            for (int64_t e = 0; e < 64; e++)
+                                out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
+                    }
+                    /* kept_share = select(pow(2.7182818f, log_decay_sum + log_decay_sum_low) < 0.5f, pow(2.7182818f,
+                       log_decay_sum + log_decay_sum_low ... */
+                    for (int64_t f = 0; f < 64; f += 8) {
+                        const vec_v3 t_16 = load_v3(log_decay_sum + ((j1 - 1) - j0) * 64 + f) +
+                            load_v3(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
+                        const vec_v3 t_17 = pow_v3(splat_v3(2.7182818f), t_16);
+                        const mask_v3 t_18 = t_17 < 0.5f;
+                        store_v3(kept_share + f, pick_v3(t_18, t_17, splat_v3(1.0f)));
+                        store_v3(lost_share + f, pick_v3(t_18, splat_v3(0.0f), -expm1_v3(t_16)));
+                    }
+                    /* state[f][e] = state * kept_share - state * lost_share + sum over j of key_features * corrected */
+                    dot5_v3(j1 - j0, key_features, corrected, state, kept_share, lost_share);
                 }
             }
-            /* out = sum, transposed back */
-            transpose_out_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 64);
         }
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        for (int64_t f = 0; f < 64; f += 8) {
-            const vec_v3 t_9 = (load_v3(log_decay_chunk + max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - load_v3(log_decay_chunk + max(min(j0 - 1, n_k - 1),
-                0) * log_decay_chunk_row + f)) + (load_v3(log_decay_chunk_low + max(min((((j0 / 32) + 1) * 32) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v3(log_decay_chunk_low + max(min(j0 - 1, n_k - 1),
-                0) * log_decay_chunk_low_row + f));
-            const vec_v3 t_10 = pow_v3(splat_v3(2.7182818f), t_9);
-            const mask_v3 t_11 = t_10 < 0.5f;
-            store_v3(kept_share + f, pick_v3(t_11, t_10, splat_v3(1.0f)));
-            store_v3(lost_share + f, pick_v3(t_11, splat_v3(0.0f), -expm1_v3(t_9)));
-        }
-        /* state[f][e] = state * kept_share - state * lost_share + sum over j of key_features * corrected */
-        dot6_v3(j1 - j0, key_features, corrected, state, kept_share, lost_share);
     }
 }
 
@@ -2002,25 +2160,34 @@ TARGET_v3 static void kda_terms_v3(const struct call *call, int64_t task, unsign
         call->gate_array_at.head;
     const int64_t gate_array_row = call->gate_array_at.row;
     const int64_t gate_array_stride_3 = call->at.gate[3];
-    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
+    float *const result = (float *)(void *)(work + 0); /* [i: 64, d: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const gate_at = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
-    /* gate_at = gate_array, at computed subscripts */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row +
-            d * gate_array_stride_3];
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) gate_at[d * 64 + i] = 0;
+    float *const gate_at = (float *)(void *)(work + 16384); /* [i: 64, d: 64] */
+    if (gate_array_stride_3 == 1) {
+        /* gate_at = gate_array, with zeros beyond the last row */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            for (int64_t d = 0; d < 64; d++)
+                gate_at[i * 64 + d] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row + d];
+    } else {
+        /* gate_at = gate_array, with zeros beyond the last row */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            for (int64_t d = 0; d < 64; d++)
+                gate_at[i * 64 + d] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row + d * gate_array_stride_3];
     }
     /* result = max(gate_at, -1e+04f) */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(result + d * 64 + i, max_v3(load_v3(gate_at + d * 64 + i), splat_v3(-1e+04f)));
+    for (int64_t i = 0; i < i1 - i0; i++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                store_v3(result + i * 64 + d, max_v3(load_v3(gate_at + i * 64 + d), splat_v3(-1e+04f)));
+            }
         }
     }
-    /* log_decay_k = result, transposed back */
-    transpose_out_v3(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row, 8);
+    /* log_decay_k = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t d = 0; d < 64; d++)
+            log_decay_k[(i0 + i) * log_decay_k_row + d] = result[i * 64 + d];
 }
 #endif
 
@@ -2099,73 +2266,24 @@ INLINE vec_any pow_any(vec_any x, vec_any y)
     return z;
 }
 
-/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
-INLINE void exchange_any(vec_any *t)
+/* Returns the sum over the lanes of x. */
+INLINE float lane_sum_any(vec_any x)
 {
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 1)) {
-            const vec_any a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-        }
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 2)) {
-            const vec_any a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-        }
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
 }
 
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
+INLINE vec_any lane_sums_any(vec_any *t)
 {
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
-    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
-        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
-        vec_any t[4];
-        if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
-   */
-APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
-    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 4) {
-        vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_any(to + column * to_row, (vec_any){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
+    UNROLL for (int r = 0; r < 4; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 4, 2, 6) + __builtin_shufflevector(t[r], t[r + 1], 1, 5, 3,
+            7);
+    UNROLL for (int r = 0; r < 4; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 4, 5) + __builtin_shufflevector(t[r], t[r + 2], 2, 3, 6,
+            7);
+    return t[0];
 }
 
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
@@ -2187,15 +2305,13 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_any *seen, int64_t lanes)
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
+APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
+    int64_t steps, const mask_any *seen)
 {
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
-                load_any(sum + x)));
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
+            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
@@ -2348,177 +2464,38 @@ INLINE void solve_some_any(const int rows, const int vectors, int64_t t, const f
 }
 
 /* Like solve_any, for up to 4 vectors of lanes. */
-INLINE void solve_lanes_any(const int vectors, int64_t t, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+INLINE void solve_lanes_any(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
+    int64_t t = 0;
     for (; t + 4 <= rows; t += 4) solve_some_any(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
     for (; t < rows; t++) solve_some_any(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
-   u[j]). u has the solution for t < first. */
-INLINE void solve_any(const int64_t lanes, int64_t first, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
+INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     int64_t l = 0;
     for (; l + 4 * 4 <= lanes; l += 4 * 4)
-        solve_lanes_any(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_any(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
     for (; l < lanes; l += 4)
-        solve_lanes_any(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_any(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
-/* The sums below add this number of terms at a time. */
-#define PART_any 32
-
-/* Numbers of up to PART_any terms, for one vector of lanes. In the rows of two vectors,
-   the second is for the key of the
-   first lane and later keys, and the first vector is 0. */
-struct decayed_part_any {
-    float row[PART_any][4], key[PART_any][2 * 4], log[PART_any][2 * 4], low[PART_any][2 * 4],
-        fade[PART_any][2 * 4], x[PART_any][4], a[PART_any][4], a_low[PART_any][4];
-};
-
-/* Copies lanes [from, from + 4) of some terms. Lanes outside [0, lanes) get the nearest lane's number. */
-INLINE void copy_lanes_any(float (*to)[4], int terms, int64_t from, int64_t lanes, const float *x, int64_t x_step)
+/* Like dot_any, but for row r, a is 0 from step `visible` + r on. These steps are left out for whole blocks of rows. */
+INLINE void dot_until_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, int64_t visible)
 {
-    for (int t = 0; t < terms; t++)
-        for (int l = 0; l < 4; l++) {
-            const int64_t lane = from + l < 0 ? 0 : from + l < lanes ? from + l : lanes - 1;
-            to[t][l] = x ? x[t * x_step + lane] : 0;
-        }
-}
-
-/* Returns exp2(scale * (a - b)), where a and b are sums of two numbers. */
-INLINE vec_any decay_any(float scale, vec_any a, vec_any a_low, vec_any b, vec_any b_low)
-{
-    return exp2_any(((a - b) + (a_low - b_low)) * scale);
-}
-
-INLINE vec_any load_low_any(const float *p) { return p ? load_any(p) : (vec_any){0}; }
-
-/* Copies numbers of the keys from `first` on. Keys before or after the rows get 0 and the nearest row's logarithm. */
-INLINE void near_keys_any(struct decayed_part_any *part, int t, int64_t rows, int64_t first, const float *y,
-    const float *b, const float *b_low)
-{
-    for (int l = 0; l < 4; l++) {
-        const int64_t j = first + l, nearest = j < 0 ? 0 : j < rows ? j : rows - 1;
-        part->key[t][4 + l] = j == nearest ? y[j] : 0;
-        part->log[t][4 + l] = b[nearest];
-        part->low[t][4 + l] = b_low ? b_low[nearest] : 0;
-    }
-}
-
-/* Adds the terms of the keys that are at most 4 - 1 before the query of their lane, and not before `first`.
-   near[n]: the sums for the keys n before the query. The decay for n + 1 is that for n times the decay between two
-   keys. So no exponent is positive. */
-INLINE void decayed_near_any(struct decayed_part_any *part, int terms, int64_t rows, int64_t first,
-    const float scale, const float *x, const float *a, const float *a_low, int64_t x_step, const float *y,
-        const float *b,
-    const float *b_low, int64_t y_step, vec_any *near)
-{
-    const int whole = first >= 0 && first + 4 <= rows;
-    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0) {
-        if (whole) {
-            store_any(part->key[t] + 4, load_any(y + first));
-            store_any(part->log[t] + 4, load_any(b + first));
-            store_any(part->low[t] + 4, load_low_any(b_low ? b_low + first : NULL));
-        } else
-            near_keys_any(part, t, rows, first, y, b, b_low);
-        store_any(part->key[t], (vec_any){0});
-        part->log[t][4 - 1] = part->log[t][4];
-        part->low[t][4 - 1] = part->low[t][4];
-    }
-    for (int t = 0; t < terms; t++, x += x_step, a += x_step, a_low += a_low ? x_step : 0) {
-        const vec_any log = load_any(part->log[t] + 4), low = load_any(part->low[t] + 4);
-        store_any(part->fade[t], (vec_any){0});
-        store_any(part->fade[t] + 4,
-            decay_any(scale, log, low, load_any(part->log[t] + 4 - 1), load_any(part->low[t] + 4 - 1)));
-        store_any(part->row[t], load_any(x) * decay_any(scale, load_any(a), load_low_any(a_low), log, low));
-    }
-    vec_any sum[4];
-    UNROLL for (int n = 0; n < 4; n++) sum[n] = (vec_any){0};
-    for (int t = 0; t < terms; t++) {
-        vec_any row = load_any(part->row[t]);
-        UNROLL for (int n = 0; n < 4; n++) {
-            sum[n] += row * load_any(part->key[t] + 4 - n);
-            row *= load_any(part->fade[t] + 4 - n);
-        }
-    }
-    UNROLL for (int n = 0; n < 4; n++) near[n] += sum[n];
-}
-
-/* Adds the terms of the keys from j on, up to 4 of them, none after the border. Decays are products of those up
-   to the border and from there on. Only lanes [begin, end) are stored. */
-INLINE void decayed_far_any(struct decayed_part_any *part, int terms, int64_t j, int64_t border, const float times,
-    const float scale, const float *y, const float *b, const float *b_low, int64_t y_step, float *w, int64_t w_row,
-        int begin,
-    int end)
-{
-    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0)
-        store_any(part->key[t],
-            load_any(y + j) * decay_any(scale, splat_any(b[border]), splat_any(b_low ? b_low[border] : 0),
-                load_any(b + j),
-                                load_low_any(b_low ? b_low + j : NULL)));
-    vec_any sum[4];
-    UNROLL for (int n = 0; n < 4; n++) sum[n] = (vec_any){0};
-    for (int t = 0; t < terms; t++) {
-        const vec_any row = load_any(part->row[t]);
-        UNROLL for (int n = 0; n < 4; n++) sum[n] += part->key[t][n] * row;
-    }
-    UNROLL for (int n = 0; n < 4; n++) {
-        if (j + n > border) continue;
-        if (end - begin == 4)
-            store_any(w + n * w_row, load_any(w + n * w_row) + sum[n] * times);
+    for (int64_t r = 0; r < rows; r += 6) {
+        const int64_t some = min(rows - r, 6), end = min(steps, visible + r + some - 1), last = end > 1 ? end : 1;
+        if (some == 6)
+            dot_any(vectors, lanes, 6, 0, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
+                0, NULL);
         else
-            for (int l = begin; l < end; l++) w[n * w_row + l] += sum[n][l] * times;
-    }
-}
-
-/* Computes w[j][l] += times * (sum over t of x[t][l] * y[t][j] * exp2(scale * (a[t][l] - b[t][j]))) for the keys
-   j <= first + l, j < rows. Logarithms are sums of two numbers, or `a_low` and `b_low` are NULL. They fall along keys
-   and queries. Blocks of queries begin at multiples of 4 among the keys, so that the bits do not depend on where a
-   caller cuts a sequence. */
-INLINE void decayed_any(int64_t lanes, int64_t rows, int64_t steps, int64_t first, const float times,
-    const float scale, const float *x, const float *a, const float *a_low, const int64_t x_step, const float *y,
-    const float *b, const float *b_low, const int64_t y_step, float *w, const int64_t w_row)
-{
-    struct decayed_part_any part;
-    const int64_t skip = (first % 4 + 4) % 4, padded = (lanes + 4 - 1) / 4 * 4;
-    for (int64_t l = -skip; l < lanes; l += 4) {
-        const int64_t own = first + l, before = own < rows ? own : rows, border = before - 1;
-        const int copied = l < 0 || l + 4 > padded, begin = l < 0 ? (int)-l : 0,
-            end = copied && l + 4 > lanes ? (int)(lanes - l) : 4;
-        vec_any near[4];
-        for (int n = 0; n < 4; n++) near[n] = (vec_any){0};
-        for (int64_t t = 0; t < steps; t += PART_any) {
-            const int terms = steps - t < PART_any ? (int)(steps - t) : PART_any;
-            const float *xt = part.x[0], *at = part.a[0], *at_low = part.a_low[0];
-            const float *const yt = y + t * y_step, *const bt = b + t * y_step,
-                       *const bt_low = b_low ? b_low + t * y_step : NULL;
-            const int64_t xs = copied ? 4 : x_step;
-            if (copied) {
-                copy_lanes_any(part.x, terms, l, lanes, x + t * x_step, x_step);
-                copy_lanes_any(part.a, terms, l, lanes, a + t * x_step, x_step);
-                copy_lanes_any(part.a_low, terms, l, lanes, a_low ? a_low + t * x_step : NULL, x_step);
-            } else
-                xt = x + t * x_step + l, at = a + t * x_step + l, at_low = a_low ? a_low + t * x_step + l : NULL;
-            if (own < rows)
-                decayed_near_any(&part, terms, rows, own, scale, xt, at, at_low, xs, yt, bt, bt_low, y_step, near);
-            if (before <= 0) continue;
-            for (int s = 0; s < terms; s++)
-                store_any(part.row[s],
-                    load_any(xt + s * xs) *
-                        decay_any(scale, load_any(at + s * xs), load_low_any(at_low ? at_low + s * xs : NULL),
-                            splat_any(bt[s * y_step + border]), splat_any(bt_low ? bt_low[s * y_step + border] : 0)));
-            for (int64_t j = 0; j < before; j += 4)
-                decayed_far_any(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row,
-                    begin, end);
-        }
-        for (int n = 0; n < 4 && own < rows; n++)
-            for (int k = n > begin ? n : begin; k < end; k++) {
-                const int64_t j = own + k - n;
-                if (j >= 0 && j < rows) w[j * w_row + l + k] += times * near[n][k];
-            }
+            dot_any(vectors, lanes, some, tail, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
+                c_row, 0, NULL);
     }
 }
 
@@ -2575,58 +2552,301 @@ INLINE void dot_kept_any(const int vectors, const int64_t lanes, int64_t rows, i
         rows_kept_any(1, rows, steps, a, a_row, a_step, b + x, b_step, c + x, c_row, kept, lost);
 }
 
-/* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor)
+/* Like dot_any, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_any, so that results round equally. */
+INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor)
 {
-    float row[32];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor);
+    float column[32 * 4];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 4) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 4; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 4, 4, c + x, c_row, update,
+                factor ? factor + x : NULL);
     }
 }
 
-/* The functions for the products below. Each calls dot_any or a similar function with constants. */
-APART void dot0_any(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a, const float *a_low,
-    const float *y, const float *b, const float *b_low, float *w)
+/* The keys of a block. */
+#define BLOCK_any 8
+
+/* The keys of half a block. */
+#define HALF_any 4
+
+/* The sums add this number of elements at a time. */
+#define ELEMENTS_any 128
+
+/* Numbers of that many elements:
+   - key: keys, decayed up to the last key of their block
+   - over: the decay over a block
+   The others belong to the current block:
+   - step: the decay from the key before to each key
+   - x: rows of queries, if queries have other logarithms than their keys: with the decay between the two
+   - row: these rows with the decay from the last key before the block
+   - late: the second half of the rows, with the decay from the first half's last key
+   - early: the first half of the keys, decayed up to the last of them */
+struct decayed_rows_any {
+    float key[32][ELEMENTS_any], over[32 / BLOCK_any][ELEMENTS_any], step[BLOCK_any][ELEMENTS_any],
+        x[BLOCK_any][ELEMENTS_any], row[BLOCK_any][ELEMENTS_any], late[HALF_any][ELEMENTS_any],
+            early[HALF_any][ELEMENTS_any];
+};
+
+/* Rows of float. `low` is what `high` loses by rounding, or NULL. */
+struct decay_logs_any {
+    const float *high, *low;
+    int64_t high_row, low_row;
+};
+
+/* Elements of one row of struct decay_logs_any. */
+struct decay_log_any {
+    vec_any high, low;
+};
+
+INLINE struct decay_log_any load_decay_log_any(const struct decay_logs_any *logs, int64_t row, int64_t t)
 {
-    decayed_any(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/32, y, b,
-        b_low, /*y_step=*/32, w, /*w_row=*/32);
+    return (struct decay_log_any){load_any(logs->high + row * logs->high_row + t),
+        logs->low ? load_any(logs->low + row * logs->low_row + t) : (vec_any){0}};
+}
+
+INLINE vec_any decay_between_any(const float scale, struct decay_log_any a, struct decay_log_any b)
+{
+    return exp2_any(((a.high - b.high) + (a.low - b.low)) * scale);
+}
+
+INLINE int64_t nearest_any(int64_t k, int64_t count) { return k < 0 ? 0 : k < count ? k : count - 1; }
+
+/* Sets the numbers of the block at key j, for elements t to t + terms - 1. Keys and queries outside the ranges get
+   the nearest one's numbers. `same`: the logarithms of queries are those of their keys. */
+INLINE void decay_block_any(struct decayed_rows_any *part, int64_t j, int64_t t, int64_t terms, int64_t lanes,
+    int64_t rows, int64_t first, const float scale, const float *x, int64_t x_row, const struct decay_logs_any *a,
+    const float *y, int64_t y_row, const struct decay_logs_any *b, const int64_t after, const int same)
+{
+    for (int64_t i = 0; i < terms; i += 4) {
+        vec_any step[BLOCK_any], row[BLOCK_any], decay;
+        struct decay_log_any before = load_decay_log_any(b, nearest_any(j - 1, rows), t + i);
+        UNROLL for (int k = 0; k < BLOCK_any; k++) {
+            const struct decay_log_any log = load_decay_log_any(b, nearest_any(j + k, rows), t + i);
+            const int64_t l = nearest_any(j + k - first, lanes);
+            step[k] = decay_between_any(scale, log, before);
+            row[k] = load_any(x + l * x_row + t + i);
+            if (!same) {
+                const struct decay_log_any own = a->high ? load_decay_log_any(a, l, t + i)
+                                                       : load_decay_log_any(b, nearest_any(j + k + after, rows), t + i);
+                row[k] *= decay_between_any(scale, own, log);
+            }
+            store_any(part->step[k] + i, step[k]);
+            if (!same) store_any(part->x[k] + i, row[k]);
+            before = log;
+        }
+        decay = step[0];
+        UNROLL for (int k = 0; k < HALF_any; k++) {
+            store_any(part->row[k] + i, row[k] * decay);
+            if (k + 1 < HALF_any) decay *= step[k + 1];
+        }
+        vec_any late = step[HALF_any];
+        UNROLL for (int k = HALF_any; k < BLOCK_any; k++) {
+            const vec_any faded = row[k] * late;
+            store_any(part->late[k - HALF_any] + i, faded);
+            store_any(part->row[k] + i, faded * decay);
+            if (k + 1 < BLOCK_any) late *= step[k + 1];
+        }
+        store_any(part->over[j / BLOCK_any] + i, decay * late);
+        decay = splat_any(1);
+        UNROLL for (int k = HALF_any - 1; k >= 0; k--) {
+            const vec_any faded = load_any(y + nearest_any(j + k, rows) * y_row + t + i) * decay;
+            store_any(part->early[k] + i, faded);
+            store_any(part->key[j + k] + i, faded * late);
+            decay *= step[k];
+        }
+        decay = splat_any(1);
+        UNROLL for (int k = BLOCK_any - 1; k >= HALF_any; k--) {
+            store_any(part->key[j + k] + i, load_any(y + nearest_any(j + k, rows) * y_row + t + i) * decay);
+            decay *= step[k];
+        }
+    }
+}
+
+/* Where sums of pairs are stored, and which. */
+struct decayed_pairs_any {
+    float *w;
+    int64_t w_query, w_key, lanes, rows, first;
+    float times;
+};
+
+/* Adds the sums of HALF_any queries, from l on, with HALF_any keys, from j on, where there are such pairs. */
+INLINE void add_decayed_any(const struct decayed_pairs_any *to, int64_t l, int64_t j, const float *sum)
+{
+    float *const w = to->w + l * to->w_query + j * to->w_key;
+    if (l >= 0 && l + HALF_any <= to->lanes && j + HALF_any <= to->rows && j + HALF_any - 1 <= to->first + l)
+        UNROLL for (int r = 0; r < HALF_any; r++)
+            UNROLL for (int k = 0; k < HALF_any; k++)
+                w[r * to->w_query + k * to->w_key] += to->times * sum[r * HALF_any + k];
+    else
+        for (int r = 0; r < HALF_any; r++)
+            for (int k = 0; k < HALF_any; k++)
+                if (l + r >= 0 && l + r < to->lanes && j + k < to->rows && j + k <= to->first + l + r)
+                    w[r * to->w_query + k * to->w_key] += to->times * sum[r * HALF_any + k];
+}
+
+/* sum[r][k] = the sum over elements of x[r] * y[k], for HALF_any rows of each */
+INLINE void decayed_products_any(int64_t terms, float (*x)[ELEMENTS_any], float (*y)[ELEMENTS_any], float *sum)
+{
+    const int some = 16 > 16 ? HALF_any : HALF_any / 2;
+    for (int first = 0; first < HALF_any; first += some) {
+        vec_any s[HALF_any * HALF_any];
+        UNROLL for (int k = 0; k < some * HALF_any; k++) s[k] = (vec_any){0};
+        for (int64_t i = 0; i < terms; i += 4) {
+            vec_any key[HALF_any];
+            UNROLL for (int k = 0; k < HALF_any; k++) key[k] = load_any(y[k] + i);
+            UNROLL for (int r = 0; r < some; r++) {
+                const vec_any row = load_any(x[first + r] + i);
+                UNROLL for (int k = 0; k < HALF_any; k++) s[r * HALF_any + k] += row * key[k];
+            }
+        }
+        UNROLL for (int k = 0; k < some * HALF_any; k += 4)
+            store_any(sum + first * HALF_any + k, lane_sums_any(s + k));
+    }
+}
+
+/* Rows of float. Row r is row nearest_any(first + r, count) of `row`. */
+struct near_rows_any {
+    const float *row;
+    int64_t step, first, count;
+};
+
+INLINE vec_any load_near_any(const struct near_rows_any *x, int r, int64_t i)
+{
+    return load_any(x->row + nearest_any(x->first + r, x->count) * x->step + i);
+}
+
+/* Like decayed_products_any, for queries at the same keys: only for k <= r, with the decays from each key to the next
+   one. */
+INLINE void decayed_own_any(int64_t terms, struct near_rows_any x, struct near_rows_any y, float (*step)[ELEMENTS_any],
+    float *sum)
+{
+    vec_any s[HALF_any * HALF_any];
+    UNROLL for (int k = 0; k < HALF_any * HALF_any; k++) s[k] = (vec_any){0};
+    for (int64_t i = 0; i < terms; i += 4) {
+        vec_any key[HALF_any], fade[HALF_any];
+        UNROLL for (int k = 0; k < HALF_any; k++) {
+            key[k] = load_near_any(&y, k, i);
+            fade[k] = load_any(step[k] + i);
+        }
+        UNROLL for (int r = 0; r < HALF_any; r++) {
+            vec_any row = load_near_any(&x, r, i);
+            UNROLL for (int k = r; k >= 0; k--) {
+                s[r * HALF_any + k] += row * key[k];
+                row *= fade[k];
+            }
+        }
+    }
+    UNROLL for (int k = 0; k < HALF_any * HALF_any; k += 4) store_any(sum + k, lane_sums_any(s + k));
+}
+
+/* Adds the pairs of the queries of the block at key j, for elements t to t + terms - 1. */
+INLINE void add_block_any(struct decayed_rows_any *part, const struct decayed_pairs_any *to, int64_t j, int64_t t,
+    int64_t terms, const float *x, int64_t x_row, const float *y, int64_t y_row, const int same)
+{
+    float sum[HALF_any * HALF_any];
+    const int64_t l = j - to->first;
+    for (int h = 0; h < BLOCK_any && j + h < to->rows; h += HALF_any) {
+        const struct near_rows_any keys = {y + t, y_row, j + h, to->rows}, made = {part->x[h], ELEMENTS_any, 0,
+            HALF_any},
+                                 given = {x + t, x_row, l + h, to->lanes};
+        decayed_own_any(terms, same ? given : made, keys, part->step + h, sum);
+        add_decayed_any(to, l + h, j + h, sum);
+    }
+    if (j + HALF_any < to->rows) {
+        decayed_products_any(terms, part->late, part->early, sum);
+        add_decayed_any(to, l + HALF_any, j, sum);
+    }
+    for (int64_t from = j - BLOCK_any; from >= 0; from -= BLOCK_any) {
+        for (int h = 0; h < BLOCK_any && j + h < to->rows; h += HALF_any)
+            for (int k = 0; k < BLOCK_any; k += HALF_any) {
+                decayed_products_any(terms, part->row + h, part->key + from + k, sum);
+                add_decayed_any(to, l + h, from + k, sum);
+            }
+        for (int r = 0; r < BLOCK_any && from > 0; r++)
+            for (int64_t i = 0; i < terms; i += 4)
+                store_any(part->row[r] + i, load_any(part->row[r] + i) * load_any(part->over[from / BLOCK_any] + i));
+    }
+}
+
+/* Computes w[l][j] += times * (sum over t of x[l][t] * y[j][t] * exp2(scale * (a[l][t] - b[j][t]))) for the keys
+   j <= first + l, j < rows. `steps` is a multiple of 4. If a is NULL, a[l] is the row of b that is nearest to
+   first + l + after. */
+INLINE void decayed_rows_any(int64_t lanes, int64_t rows, const int64_t steps, int64_t first, const float times,
+    const float scale, const float *x, int64_t x_row, const float *a, int64_t a_row, const float *a_low,
+    int64_t a_low_row, const float *y, int64_t y_row, const float *b, int64_t b_row, const float *b_low,
+    int64_t b_low_row, const int64_t after, float *w, const int64_t w_query, const int64_t w_key)
+{
+    struct decayed_rows_any part;
+    const struct decay_logs_any of_rows = {a, a_low, a_row, a_low_row}, of_keys = {b, b_low, b_row, b_low_row};
+    const struct decayed_pairs_any to = {w, w_query, w_key, lanes, rows, first, times};
+    const int same = a ? first >= 0 && a_row == b_row && a == b + first * b_row : after == 0;
+    for (int64_t t = 0; t < steps; t += ELEMENTS_any) {
+        const int64_t terms = min(steps - t, ELEMENTS_any);
+        for (int64_t j = 0; j < rows && j < first + lanes; j += BLOCK_any) {
+            if (same)
+                decay_block_any(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
+                    after, 1);
+            else
+                decay_block_any(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
+                    after, 0);
+            if (j + BLOCK_any > first) add_block_any(&part, &to, j, t, terms, x, x_row, y, y_row, same);
+        }
+    }
+    for (int64_t l = first < rows ? rows - first : 0; l < lanes; l++) /* queries after the last key */
+        for (int64_t j = 0; j < rows; j++) {
+            vec_any sum = {0};
+            for (int64_t t = 0; t < steps; t += 4) {
+                const struct decay_log_any own = a ? load_decay_log_any(&of_rows, l, t)
+                                                 : load_decay_log_any(&of_keys, rows - 1, t);
+                sum += load_any(x + l * x_row + t) * load_any(y + j * y_row + t) *
+                    decay_between_any(scale, own, load_decay_log_any(&of_keys, j, t));
+            }
+            w[l * w_query + j * w_key] += times * lane_sum_any(sum);
+        }
+}
+
+/* The functions for the products below. Each calls dot_any or a similar function with constants. */
+APART void dot0_any(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *y, const float *b,
+    const float *b_low, float *w)
+{
+    decayed_rows_any(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, /*x_row=*/64, /*a=*/NULL,
+        /*a_row=*/0, /*a_low=*/NULL, /*a_low_row=*/0, y, /*y_row=*/64, b, /*b_row=*/64, b_low, /*b_low_row=*/64,
+        /*after=*/0, w, /*w_query=*/32, /*w_key=*/1);
 }
 APART void dot1_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
 APART void dot2_any(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_any(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_any(/*lanes=*/64, rows, w, /*w_row=*/32, /*w_step=*/1, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
-APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot3_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+    dot_finite_lanes_any(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/32, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-APART void dot4_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c, int64_t visible)
 {
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+    dot_until_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, visible);
 }
-APART void dot5_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+APART void dot5_any(int64_t steps, const float *a, const float *b, float *c, const float *kept, const float *lost)
 {
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-APART void dot6_any(int64_t steps, const float *a, const float *b, float *c, const float *kept, const float *lost)
-{
-    dot_kept_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, steps, a, /*a_row=*/32, /*a_step=*/1, b, /*b_step=*/64, c,
+    dot_kept_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, steps, a, /*a_row=*/1, /*a_step=*/64, b, /*b_step=*/64, c,
         /*c_row=*/64, kept, lost);
 }
 
@@ -2637,281 +2857,305 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t m = task % members;
-    const int64_t g = task / members % kv_heads;
-    const int64_t b = task / members / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_row = call->log_decay_q_low_at.row;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_row = call->log_decay_q_at.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const int64_t log_decay_k_low_row = call->log_decay_k_low_at.row;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + (g *
-        members + m) * call->log_decay_chunk_low_at.head;
-    const int64_t log_decay_chunk_low_row = call->log_decay_chunk_low_at.row;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
-        * call->log_decay_chunk_at.head;
-    const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
         call->beta_array_at.head;
     const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
-    float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const key = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
-    float *const weight = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
-    float *const query_2 = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
-    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const key_features = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
-    float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
-    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
-    float *const weight_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
-    float *const query_4 = (float *)(void *)(work + 24704); /* [f: 64, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key = (float *)(void *)(work + 16512); /* [j: 32, d: 64] */
+    float *const row_factor = (float *)(void *)(work + 24704); /* [j: 32] */
+    float *const weight = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
+    float *const key_3 = (float *)(void *)(work + 28800); /* [t_key: 32, f: 64] */
+    float *const query_scale = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const from_state = (float *)(void *)(work + 36992); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 28800); /* [j: 32, e: 64] */
+    float *const key_features = (float *)(void *)(work + 36992); /* [j: 32, f: 64] */
+    float *const query_sum_3 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const key_4 = (float *)(void *)(work + 45184); /* [i: 32, d: 64] */
+    float *const row_factor_3 = (float *)(void *)(work + 24704); /* [i: 32] */
+    float *const weight_2 = (float *)(void *)(work + 24704); /* [i: 32, j: 32] */
+    float *const key_5 = (float *)(void *)(work + 53376); /* [i: 32, f: 64] */
+    float *const sum_from_state = (float *)(void *)(work + 45184); /* [i: 32, e: 64] */
+    float *const sum = (float *)(void *)(work + 53376); /* [i: 32, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 69760); /* [d: 64, j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 77952); /* [d: 64, j: 32] */
+    float *const log_decay = (float *)(void *)(work + 16384); /* [j: 32, d: 64] */
+    float *const log_decay_sum = (float *)(void *)(work + 61568); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low = (float *)(void *)(work + 69760); /* [j: 32, d: 64] */
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + g * members *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
+    float *const log_decay_total = (float *)(void *)(work + 24576); /* [d: 64] */
+    float *const log_decay_rest = (float *)(void *)(work + 24832); /* [d: 64] */
+    float *const gate_tile = (float *)(void *)(work + 77952); /* [j: 32, d: 64] */
     float *const beta_tile = (float *)(void *)(work + 86144); /* [j: 32] */
-    float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 86144); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 94336); /* [d: 64, i: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(state + f * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        transpose_padded_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32,
-            64);
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        transpose_padded_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile_2, 32, 64);
-        if (beta_array_row == 1) {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
-        } else {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
-        }
-        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
-            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* key_sum = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_sum + j, splat_any(0.0f));
-            }
-            /* key_sum += k_tile_2 * k_tile_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                vec_any key_sum_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_in[vector] = (vec_any){0};
+    for (int64_t m = 0; m < members; m++) {
+        /* state = 0.0f */
+        for (int64_t f = 0; f < 64; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(state + f * 64 + e, splat_any(0.0f));
                 }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        const vec_any k_tile_2_0 = load_any(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
+            }
+        }
+        for (int64_t chunk = 0; chunk < chunks; chunk++) {
+            for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
+                if (gate_array_stride_3 == 1) {
+                    /* gate_tile = gate_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < j1 - j0; j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d];
+                } else {
+                    /* gate_tile = gate_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < j1 - j0; j++)
+                        for (int64_t d = 0; d < 64; d++)
+                            gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3];
+                }
+                if (beta_array_row == 1) {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
+                } else {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+                }
+                for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                    /* log_decay = max(gate_tile, -1e+04f) */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+                            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                                store_any(log_decay + j * 64 + d, max_any(load_any(gate_tile + j * 64 + d),
+                                    splat_any(-1e+04f)));
+                            }
+                        }
                     }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
-                }
-            }
-            /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_sum_1 = load_any(key_sum + j);
-                const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(key + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_2);
-                }
-            }
-            /* query_2 = key * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile_2 - log_decay_chunk) +
-               (log_decay_k_low_tile_2 - log_deca ... */
-            const int t_3 = (j0 / 32) == 0;
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                for (int64_t f = 0; f < 64; f++) {
-                    store_any(query_2 + f * 32 + t_key, load_any(key + f * 32 + ((t_key0 + t_key) - j0)) * (t_3 ?
-                        splat_any(1.0f) : exp2_any(((load_any(log_decay_k_tile_2 + f * 32 + ((t_key0 + t_key) - j0)) -
-                        (log_decay_chunk[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_row + f])) +
-                        (load_any(log_decay_k_low_tile_2 + f * 32 + ((t_key0 + t_key) - j0)) -
-                        (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
-                        1.442695f)));
-                }
-            }
-            /* weight = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    store_any(weight + j * 32 + t_key, splat_any(0.0f));
-                }
-            }
-            /* weight[j][t_key] += sum over d of key * key * a decay, for j up to the query's last key */
-            dot0_any(t_key1 - t_key0, j1 - j0, t_key0 - j0, key, log_decay_k_tile_2, log_decay_k_low_tile_2, key,
-                log_decay_k_tile_2, log_decay_k_low_tile_2, weight);
-            /* key_scale = beta_tile */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_scale + j, load_any(beta_tile + j));
-            }
-            /* key_features = key * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-               log_decay_k_low_tile_2)) * 1.442695f) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t f = 0; f < 64; f++) {
-                    store_any(key_features + f * 32 + j, load_any(key + f * 32 + j) *
-                        exp2_any((((log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                        0) * log_decay_chunk_row + f]) - load_any(log_decay_k_tile_2 + f * 32 + j)) +
-                        ((log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                        0) * log_decay_chunk_low_row + f]) - load_any(log_decay_k_low_tile_2 + f * 32 + j))) *
-                        1.442695f));
-                }
-            }
-            /* from_state[t_key][e] = sum over f of query_2 * state */
-            dot1_any(t_key1 - t_key0, query_2, state, from_state);
-            /* from_state = v - from_state */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                        store_any(from_state + t_key * 64 + e, load_any(v + (t_key0 + t_key) * v_row + e) -
-                            load_any(from_state + t_key * 64 + e));
+                    /* log_decay_total = 0.0f; log_decay_rest = 0.0f */
+                    for (int64_t d = 0; d < 64; d += 4) {
+                        store_any(log_decay_total + d, splat_any(0.0f));
+                        store_any(log_decay_rest + d, splat_any(0.0f));
                     }
-                }
-            }
-            /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of weight *
-               corrected[j][e]) */
-            dot2_any(t_key1 - t_key0, weight, key_scale, from_state, corrected);
-        }
-        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
-            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-            transpose_padded_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32,
-                64);
-            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-            transpose_padded_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-                log_decay_q_low_tile, 32, 64);
-            /* query_sum_2 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_sum_2 + i, splat_any(0.0f));
-            }
-            /* query_sum_2 += q_tile * q_tile */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any query_sum_2_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    query_sum_2_in[vector] = (vec_any){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any q_tile_4 = load_any(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_4 * q_tile_4;
+                    for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
+                        const int64_t position1 = min(position0 + 1, position_end);
+                        (void)position1;
+                        /* log_decay_next = log_decay_total + log_decay; log_decay_rest = log_decay_rest +
+                           ((log_decay_total - (log_decay_next - (log_decay ... */
+                        for (int64_t d = 0; d < 64; d += 4) {
+                            const vec_any log_decay_total_0 = load_any(log_decay_total + d);
+                            const vec_any log_decay_1 = load_any(log_decay + (position0 - j0) * 64 + d);
+                            const vec_any log_decay_next_new2 = log_decay_total_0 + log_decay_1;
+                            const vec_any log_decay_rest_3 = load_any(log_decay_rest + d);
+                            const vec_any t_4 = log_decay_next_new2 - log_decay_total_0;
+                            const vec_any log_decay_rest_new5 = log_decay_rest_3 + ((log_decay_total_0 -
+                                (log_decay_next_new2 - t_4)) + (log_decay_1 - t_4));
+                            store_any(log_decay_rest + d, log_decay_rest_new5);
+                            store_any(log_decay_total + d, log_decay_next_new2);
+                            store_any(log_decay_sum + (position0 - j0) * 64 + d, log_decay_next_new2);
+                            store_any(log_decay_sum_low + (position0 - j0) * 64 + d, log_decay_rest_new5);
+                        }
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in[vector]);
-                }
-            }
-            /* q_tile = (q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2))) * 0.125f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_sum_2_5 = load_any(query_sum_2 + i);
-                const vec_any t_6 = pick_any(query_sum_2_5 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_2_5));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_6) * 0.125f);
-                }
-            }
-            /* query_4 = q_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
-               (log_decay_q_low_tile - log_decay ... */
-            const int t_7 = (j0 / 32) == 0;
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t f = 0; f < 64; f++) {
-                    store_any(query_4 + f * 32 + i, load_any(q_tile + f * 32 + i) * (t_7 ? splat_any(1.0f) :
-                        exp2_any(((load_any(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min(j0 - 1, n_k - 1),
-                        0) * log_decay_chunk_row + f])) + (load_any(log_decay_q_low_tile + f * 32 + i) -
-                        (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
-                        1.442695f)));
-                }
-            }
-            /* sum_from_state[e][i] = sum over f of state * query_4 */
-            dot3_any(round_up(i1 - i0, 4), state, query_4, sum_from_state);
-            /* weight_2 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(weight_2 + j * 32 + i, splat_any(0.0f));
-                }
-            }
-            /* weight_2[j][i] += sum over d of key * q_tile * a decay, for j up to the query's last key */
-            dot0_any(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, key,
-                log_decay_k_tile_2, log_decay_k_low_tile_2, weight_2);
-            /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_8 = (i0 + i + lane_any) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
-                        load_any(weight_2 + j * 32 + i), splat_any(0.0f)));
-                }
-            }
-            /* sum[e][i] = sum over j of corrected * weight_2 */
-            if (__builtin_expect(!finite_any(corrected, 64, j1 - j0, 64),
-                0)) { /* infinity and NaN affect only queries that see them */
-                dot4_any(round_up(i1 - i0, 4), j1 - j0, corrected, weight_2, sum);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any in_region[8] = {0};
-                    if (finite_any(corrected + j * 64, 1, 64, 1)) continue;
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
-                            mask_any);
+                    /* query_sum = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(query_sum + j, splat_any(0.0f));
                     }
-                    add_seen_any(64, sum, 32, corrected + j * 64, 1, weight_2 + j * 32, in_region, i1 - i0);
-                }
-            } else
-                dot5_any(round_up(i1 - i0, 4), j1 - j0, corrected, weight_2, sum);
-            /* sum = sum + sum_from_state */
-            for (int64_t e = 0; e < 64; e++) {
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
+                    /* query_sum += k * k */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        vec_any lane_sums = splat_any(0);
+                        for (int64_t d = 0; d < 64; d += 4) {
+                            const vec_any k_6 = load_any(k + (j0 + j) * k_row + d);
+                            const vec_any term = k_6 * k_6;
+                            lane_sums += d + 4 <= 64 ? term : pick_any(__builtin_convertvector(d + lane_any < 64,
+                                mask_any), term, splat_any(0));
+                        }
+                        const float total = lane_sum_any(lane_sums);
+                        query_sum[j] += total;
+                    }
+                    /* row_factor = select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any query_sum_7 = load_any(query_sum + j);
+                        store_any(row_factor + j, pick_any(query_sum_7 == 0.0f, splat_any(0.0f),
+                            1.0f / sqrt_any(query_sum_7)));
+                    }
+                    /* key = k * row_factor */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+                            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                                store_any(key + j * 64 + d, load_any(k + (j0 + j) * k_row + d) * row_factor[j]);
+                            }
+                        }
+                    }
+                    /* weight = 0.0f */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            store_any(weight + t_key * 32 + j, splat_any(0.0f));
+                        }
+                    }
+                    /* weight[t_key][j] += sum over d of key * key * a decay, for j up to the query's last key */
+                    dot0_any(t_key1 - t_key0, j1 - j0, t_key0 - j0, key, key, log_decay_sum, log_decay_sum_low, weight);
+                    /* key_3 = key * select((lo() / 32) == 0, 1.0f, exp2((log_decay_sum + log_decay_sum_low) *
+                       1.442695f)) */
+                    const int t_8 = (j0 / 32) == 0;
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t f = 0; f < 64; f += 4) {
+                            store_any(key_3 + t_key * 64 + f, load_any(key + ((t_key0 + t_key) - j0) * 64 + f) * (t_8 ?
+                                splat_any(1.0f) : exp2_any((load_any(log_decay_sum + ((t_key0 + t_key) - j0) * 64 + f) +
+                                load_any(log_decay_sum_low + ((t_key0 + t_key) - j0) * 64 + f)) * 1.442695f)));
+                        }
+                    }
+                    /* query_scale = beta_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(query_scale + j, load_any(beta_tile + j));
+                    }
+                    /* from_state[t_key][e] = sum over f of key_3 * state */
+                    dot1_any(t_key1 - t_key0, key_3, state, from_state);
+                    /* from_state = v - from_state */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                                store_any(from_state + t_key * 64 + e, load_any(v + (t_key0 + t_key) * v_row + e) -
+                                    load_any(from_state + t_key * 64 + e));
+                            }
+                        }
+                    }
+                    /* corrected[t_key][e] = query_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of weight *
+                       corrected[j][e]) */
+                    dot2_any(t_key1 - t_key0, weight, query_scale, from_state, corrected);
+                    /* key_features = key * exp2(((log_decay_sum - log_decay_sum) + (log_decay_sum_low -
+                       log_decay_sum_low)) * 1.442695f) */
+                    for (int64_t f = 0; f < 64; f += 4) {
+                        const vec_any log_decay_sum_9 = load_any(log_decay_sum + ((j1 - 1) - j0) * 64 + f);
+                        const vec_any log_decay_sum_low_10 = load_any(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(key_features + j * 64 + f, load_any(key + j * 64 + f) * exp2_any(((log_decay_sum_9
+                                - load_any(log_decay_sum + j * 64 + f)) + (log_decay_sum_low_10 -
+                                load_any(log_decay_sum_low + j * 64 + f))) * 1.442695f));
+                        }
+                    }
+                    for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+                        (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+                        const int64_t i1 = min(i0 + 32, i_end);
+                        /* query_sum_3 = 0.0f */
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            store_any(query_sum_3 + i, splat_any(0.0f));
+                        }
+                        /* query_sum_3 += q * q */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            vec_any lane_sums = splat_any(0);
+                            for (int64_t d = 0; d < 64; d += 4) {
+                                const vec_any q_11 = load_any(q + m * q_head + (i0 + i) * q_row + d);
+                                const vec_any term = q_11 * q_11;
+                                lane_sums += d + 4 <= 64 ? term : pick_any(__builtin_convertvector(d + lane_any < 64,
+                                    mask_any), term, splat_any(0));
+                            }
+                            const float total = lane_sum_any(lane_sums);
+                            query_sum_3[i] += total;
+                        }
+                        /* row_factor_3 = select(query_sum_3 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_3)) */
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const vec_any query_sum_3_12 = load_any(query_sum_3 + i);
+                            store_any(row_factor_3 + i, pick_any(query_sum_3_12 == 0.0f, splat_any(0.0f),
+                                1.0f / sqrt_any(query_sum_3_12)));
+                        }
+                        /* key_4 = (q * row_factor_3) * 0.125f */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+                                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                                    store_any(key_4 + i * 64 + d, (load_any(q + m * q_head + (i0 + i) * q_row + d) *
+                                        row_factor_3[i]) * 0.125f);
+                                }
+                            }
+                        }
+                        /* weight_2 = 0.0f */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                store_any(weight_2 + i * 32 + j, splat_any(0.0f));
+                            }
+                        }
+                        /* weight_2[i][j] += sum over d of key * key_4 * a decay, for j up to the query's last key */
+                        dot0_any(i1 - i0, j1 - j0, i0 + query_start - j0, key_4, key, log_decay_sum, log_decay_sum_low,
+                            weight_2);
+                        /* key_5 = key_4 * select((lo() / 32) == 0, 1.0f,
+                           exp2((log_decay_sum + log_decay_sum_low) * 1.442695f)) */
+                        const int t_13 = (j0 / 32) == 0;
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t f = 0; f < 64; f += 4) {
+                                store_any(key_5 + i * 64 + f, load_any(key_4 + i * 64 + f) * (t_13 ? splat_any(1.0f) :
+                                    exp2_any((load_any(log_decay_sum + (max(j0, min((i0 + i) + query_start,
+                                    j1 - 1)) - j0) * 64 + f) + load_any(log_decay_sum_low + (max(j0,
+                                    min((i0 + i) + query_start, j1 - 1)) - j0) * 64 + f)) * 1.442695f)));
+                            }
+                        }
+                        /* sum_from_state[i][e] = sum over f of key_5 * state */
+                        dot1_any(i1 - i0, key_5, state, sum_from_state);
+                        /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const ints_any t_14 = j0 + j + lane_any;
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                store_any(weight_2 + i * 32 + j, pick_any(__builtin_convertvector(t_14 <= ((i0 + i) +
+                                    query_start), mask_any), load_any(weight_2 + i * 32 + j), splat_any(0.0f)));
+                            }
+                        }
+                        /* sum[i][e] = sum over j of weight_2 * corrected */
+                        if (__builtin_expect(!finite_any(corrected, 64, j1 - j0, 64),
+                            0)) { /* infinity and NaN affect only queries that see them */
+                            dot3_any(i1 - i0, j1 - j0, weight_2, corrected, sum);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                mask_any in_region[8] = {0};
+                                const int64_t t_15 = (i0 + i) + query_start;
+                                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_15, mask_any);
+                                }
+                                add_seen_lanes_any(64, sum + i * 64, weight_2 + i * 32, corrected, 64, j1 - j0,
+                                    in_region);
+                            }
+                        } else
+                            dot4_any(i1 - i0, j1 - j0, weight_2, corrected, sum, i0 + query_start - j0 + 1);
+                        /* sum = sum + sum_from_state */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                                    store_any(sum + i * 64 + e, load_any(sum + i * 64 + e) + load_any(sum_from_state + i
+                                        * 64 + e));
+                                }
+                            }
+                        }
+                        /* out = sum */
+                        for (int64_t i = 0; i < i1 - i0; i++)
+                            for (int64_t e = 0; e < 64; e++)
+                                out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
+                    }
+                    /* kept_share = select(pow(2.7182818f, log_decay_sum + log_decay_sum_low) < 0.5f, pow(2.7182818f,
+                       log_decay_sum + log_decay_sum_low ... */
+                    for (int64_t f = 0; f < 64; f += 4) {
+                        const vec_any t_16 = load_any(log_decay_sum + ((j1 - 1) - j0) * 64 + f) +
+                            load_any(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
+                        const vec_any t_17 = pow_any(splat_any(2.7182818f), t_16);
+                        const mask_any t_18 = t_17 < 0.5f;
+                        store_any(kept_share + f, pick_any(t_18, t_17, splat_any(1.0f)));
+                        store_any(lost_share + f, pick_any(t_18, splat_any(0.0f), -expm1_any(t_16)));
+                    }
+                    /* state[f][e] = state * kept_share - state * lost_share + sum over j of key_features * corrected */
+                    dot5_any(j1 - j0, key_features, corrected, state, kept_share, lost_share);
                 }
             }
-            /* out = sum, transposed back */
-            transpose_out_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 64);
         }
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        for (int64_t f = 0; f < 64; f += 4) {
-            const vec_any t_9 = (load_any(log_decay_chunk + max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - load_any(log_decay_chunk + max(min(j0 - 1, n_k - 1),
-                0) * log_decay_chunk_row + f)) + (load_any(log_decay_chunk_low + max(min((((j0 / 32) + 1) * 32) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_any(log_decay_chunk_low + max(min(j0 - 1, n_k - 1),
-                0) * log_decay_chunk_low_row + f));
-            const vec_any t_10 = pow_any(splat_any(2.7182818f), t_9);
-            const mask_any t_11 = t_10 < 0.5f;
-            store_any(kept_share + f, pick_any(t_11, t_10, splat_any(1.0f)));
-            store_any(lost_share + f, pick_any(t_11, splat_any(0.0f), -expm1_any(t_9)));
-        }
-        /* state[f][e] = state * kept_share - state * lost_share + sum over j of key_features * corrected */
-        dot6_any(j1 - j0, key_features, corrected, state, kept_share, lost_share);
     }
 }
 
@@ -2931,25 +3175,34 @@ static void kda_terms_any(const struct call *call, int64_t task, unsigned char *
         call->gate_array_at.head;
     const int64_t gate_array_row = call->gate_array_at.row;
     const int64_t gate_array_stride_3 = call->at.gate[3];
-    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
+    float *const result = (float *)(void *)(work + 0); /* [i: 64, d: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const gate_at = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
-    /* gate_at = gate_array, at computed subscripts */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i++) gate_at[d * 64 + i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row +
-            d * gate_array_stride_3];
-        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) gate_at[d * 64 + i] = 0;
+    float *const gate_at = (float *)(void *)(work + 16384); /* [i: 64, d: 64] */
+    if (gate_array_stride_3 == 1) {
+        /* gate_at = gate_array, with zeros beyond the last row */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            for (int64_t d = 0; d < 64; d++)
+                gate_at[i * 64 + d] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row + d];
+    } else {
+        /* gate_at = gate_array, with zeros beyond the last row */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            for (int64_t d = 0; d < 64; d++)
+                gate_at[i * 64 + d] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row + d * gate_array_stride_3];
     }
     /* result = max(gate_at, -1e+04f) */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(result + d * 64 + i, max_any(load_any(gate_at + d * 64 + i), splat_any(-1e+04f)));
+    for (int64_t i = 0; i < i1 - i0; i++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                store_any(result + i * 64 + d, max_any(load_any(gate_at + i * 64 + d), splat_any(-1e+04f)));
+            }
         }
     }
-    /* log_decay_k = result, transposed back */
-    transpose_out_any(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row, 4);
+    /* log_decay_k = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t d = 0; d < 64; d++)
+            log_decay_k[(i0 + i) * log_decay_k_row + d] = result[i * 64 + d];
 }
 
 /* ==== which version this machine runs ==== */
@@ -2959,6 +3212,7 @@ struct version {
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
     int in_keys; /* no query may be after the last key */
+    int own_sums; /* computes the prefix sums that it reads */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -2969,13 +3223,16 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = kda_linear_v4, .tile = -1, .own = 102528, .of_token = 4160, .in_keys = 1};
+        return (struct version){.rows = kda_linear_v4, .tile = 0, .own = 86272, .of_token = 4160, .in_keys = 1,
+            .own_sums = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = kda_linear_v3, .tile = -1, .own = 102528, .of_token = 4160, .in_keys = 1};
+        return (struct version){.rows = kda_linear_v3, .tile = 0, .own = 86272, .of_token = 4160, .in_keys = 1,
+            .own_sums = 1};
 #endif
-    return (struct version){.rows = kda_linear_any, .tile = -1, .own = 102528, .of_token = 4160, .in_keys = 1};
+    return (struct version){.rows = kda_linear_any, .tile = 0, .own = 86272, .of_token = 4160, .in_keys = 1,
+        .own_sums = 1};
 }
 
 
@@ -3173,13 +3430,13 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
         *restrict const sum_low = call->log_decay_k_low + task * n_k * 64,
         *restrict const of_query = call->log_decay_q + task * n_q * 64,
         *restrict const of_query_low = call->log_decay_q_low + task * n_q * 64;
-    double high[64] = {0}, low[64] = {0};
     (void)work;
+    double high[64] = {0}; /* has more digits than the two numbers that are stored */
     for (int64_t t = 0; t < n_k; t++)
         for (int64_t x = 0, at = t * 64; x < 64; x++, at++) {
-            add_to_sum(&high[x], &low[x], (double)sum[at]);
+            high[x] += (double)sum[at];
             sum[at] = (float)high[x];
-            sum_low[at] = (float)(high[x] - (double)sum[at] + low[x]);
+            sum_low[at] = (float)(high[x] - (double)sum[at]);
         }
     if (queries_at_keys(&call->p)) return;
     const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
@@ -3391,7 +3648,7 @@ int kda_forward(const struct attn_problem *problem, const struct kda_params *par
     const struct version terms = terms_version();
     if (!runs(&terms)) return ATTN_EMACHINE;
     set_prefix_sums(&call, first);
-    failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+    if (!this.own_sums) failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
     first += prefix_bytes(&call.p);
     (void)first;
     return failed ? failed : run(&call, &this, threads, work, bytes);

@@ -203,6 +203,8 @@ TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)
 
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
+TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
+
 /* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
    NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
@@ -220,6 +222,17 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     p = p * f + 1.0f;
     __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
     return y;
+}
+
+/* Returns e^x = 2^n * 2^(r * log2(e)), with r = x - n * ln(2). ln(2) is the sum of two constants, so r is accurate.
+   NaN stays NaN. */
+TARGET_v4 INLINE vec_v4 exp_v4(vec_v4 x)
+{
+    x = pick_v4((mask_v4)(x < -89.0f), splat_v4(-89.0f), x);
+    x = pick_v4((mask_v4)(x > 89.0f), splat_v4(89.0f), x);
+    const vec_v4 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_v4 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    return exp2_v4(r * 1.44269504f) * exp2_v4(n);
 }
 
 /* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, the result is 2^(n - 1) *
@@ -1154,20 +1167,31 @@ TARGET_v4 static void rwkv_terms_v4(const struct call *call, int64_t task, unsig
     const int64_t b = task / tiles / members / kv_heads;
     const float *const rate_array = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
     const int64_t rate_array_stride_1 = call->at.rate[1];
-    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
+    float *const result = (float *)(void *)(work + 0); /* [i: 64, d: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    /* result = max(exp(rate) * -1.0f, -1e+04f) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            const float t_0 = expf(rate_array[d * rate_array_stride_1]) * (-1.0f);
-            const float t_1 = -1e+04f;
-            store_v4(result + d * 64 + i, splat_v4((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
+    float *const rate_tile = (float *)(void *)(work + 16384); /* [d: 64] */
+    if (rate_array_stride_1 == 1) {
+        /* rate_tile = rate_array, with zeros beyond the last row */
+        for (int64_t d = 0; d < 64; d++)
+            rate_tile[d] = rate_array[d];
+    } else {
+        /* rate_tile = rate_array, with zeros beyond the last row */
+        for (int64_t d = 0; d < 64; d++)
+            rate_tile[d] = rate_array[d * rate_array_stride_1];
+    }
+    /* result = max(exp(rate_tile) * -1.0f, -1e+04f) */
+    for (int64_t d = 0; d < 64; d += 16) {
+        const vec_v4 t_0 = max_v4(exp_v4(load_v4(rate_tile + d)) * (-1.0f), splat_v4(-1e+04f));
+        for (int64_t i = 0; i < i1 - i0; i++) {
+            store_v4(result + i * 64 + d, t_0);
         }
     }
-    /* log_decay_k = result, transposed back */
-    transpose_out_v4(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row, 16);
+    /* log_decay_k = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t d = 0; d < 64; d++)
+            log_decay_k[(i0 + i) * log_decay_k_row + d] = result[i * 64 + d];
 }
 #endif
 
@@ -1194,6 +1218,8 @@ TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)
 
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
+TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
+
 /* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
@@ -1208,6 +1234,17 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     p = p * f + 0.69314719f;
     p = p * f + 1.0f;
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+
+/* Returns e^x = 2^n * 2^(r * log2(e)), with r = x - n * ln(2). ln(2) is the sum of two constants, so r is accurate.
+   NaN stays NaN. */
+TARGET_v3 INLINE vec_v3 exp_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -89.0f), splat_v3(-89.0f), x);
+    x = pick_v3((mask_v3)(x > 89.0f), splat_v3(89.0f), x);
+    const vec_v3 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_v3 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    return exp2_v3(r * 1.44269504f) * exp2_v3(n);
 }
 
 /* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, the result is 2^(n - 1) *
@@ -2135,20 +2172,31 @@ TARGET_v3 static void rwkv_terms_v3(const struct call *call, int64_t task, unsig
     const int64_t b = task / tiles / members / kv_heads;
     const float *const rate_array = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
     const int64_t rate_array_stride_1 = call->at.rate[1];
-    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
+    float *const result = (float *)(void *)(work + 0); /* [i: 64, d: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    /* result = max(exp(rate) * -1.0f, -1e+04f) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            const float t_0 = expf(rate_array[d * rate_array_stride_1]) * (-1.0f);
-            const float t_1 = -1e+04f;
-            store_v3(result + d * 64 + i, splat_v3((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
+    float *const rate_tile = (float *)(void *)(work + 16384); /* [d: 64] */
+    if (rate_array_stride_1 == 1) {
+        /* rate_tile = rate_array, with zeros beyond the last row */
+        for (int64_t d = 0; d < 64; d++)
+            rate_tile[d] = rate_array[d];
+    } else {
+        /* rate_tile = rate_array, with zeros beyond the last row */
+        for (int64_t d = 0; d < 64; d++)
+            rate_tile[d] = rate_array[d * rate_array_stride_1];
+    }
+    /* result = max(exp(rate_tile) * -1.0f, -1e+04f) */
+    for (int64_t d = 0; d < 64; d += 8) {
+        const vec_v3 t_0 = max_v3(exp_v3(load_v3(rate_tile + d)) * (-1.0f), splat_v3(-1e+04f));
+        for (int64_t i = 0; i < i1 - i0; i++) {
+            store_v3(result + i * 64 + d, t_0);
         }
     }
-    /* log_decay_k = result, transposed back */
-    transpose_out_v3(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row, 8);
+    /* log_decay_k = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t d = 0; d < 64; d++)
+            log_decay_k[(i0 + i) * log_decay_k_row + d] = result[i * 64 + d];
 }
 #endif
 
@@ -2172,6 +2220,8 @@ INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m 
 
 static const ints_any lane_any = {0, 1, 2, 3};
 
+INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
+
 /* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
 {
@@ -2186,6 +2236,17 @@ INLINE vec_any exp2_any(vec_any x)
     p = p * f + 0.69314719f;
     p = p * f + 1.0f;
     return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+
+/* Returns e^x = 2^n * 2^(r * log2(e)), with r = x - n * ln(2). ln(2) is the sum of two constants, so r is accurate.
+   NaN stays NaN. */
+INLINE vec_any exp_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -89.0f), splat_any(-89.0f), x);
+    x = pick_any((mask_any)(x > 89.0f), splat_any(89.0f), x);
+    const vec_any t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_any r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    return exp2_any(r * 1.44269504f) * exp2_any(n);
 }
 
 /* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, the result is 2^(n - 1) *
@@ -3110,20 +3171,31 @@ static void rwkv_terms_any(const struct call *call, int64_t task, unsigned char 
     const int64_t b = task / tiles / members / kv_heads;
     const float *const rate_array = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
     const int64_t rate_array_stride_1 = call->at.rate[1];
-    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
+    float *const result = (float *)(void *)(work + 0); /* [i: 64, d: 64] */
     float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    /* result = max(exp(rate) * -1.0f, -1e+04f) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        for (int64_t d = 0; d < 64; d++) {
-            const float t_0 = expf(rate_array[d * rate_array_stride_1]) * (-1.0f);
-            const float t_1 = -1e+04f;
-            store_any(result + d * 64 + i, splat_any((t_0 > t_1 || t_0 != t_0 ? t_0 : t_1)));
+    float *const rate_tile = (float *)(void *)(work + 16384); /* [d: 64] */
+    if (rate_array_stride_1 == 1) {
+        /* rate_tile = rate_array, with zeros beyond the last row */
+        for (int64_t d = 0; d < 64; d++)
+            rate_tile[d] = rate_array[d];
+    } else {
+        /* rate_tile = rate_array, with zeros beyond the last row */
+        for (int64_t d = 0; d < 64; d++)
+            rate_tile[d] = rate_array[d * rate_array_stride_1];
+    }
+    /* result = max(exp(rate_tile) * -1.0f, -1e+04f) */
+    for (int64_t d = 0; d < 64; d += 4) {
+        const vec_any t_0 = max_any(exp_any(load_any(rate_tile + d)) * (-1.0f), splat_any(-1e+04f));
+        for (int64_t i = 0; i < i1 - i0; i++) {
+            store_any(result + i * 64 + d, t_0);
         }
     }
-    /* log_decay_k = result, transposed back */
-    transpose_out_any(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row, 4);
+    /* log_decay_k = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t d = 0; d < 64; d++)
+            log_decay_k[(i0 + i) * log_decay_k_row + d] = result[i * 64 + d];
 }
 
 /* ==== which version this machine runs ==== */
@@ -3134,6 +3206,7 @@ struct version {
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
     int in_keys; /* no query may be after the last key */
+    int own_sums; /* computes the prefix sums that it reads */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
@@ -3315,13 +3388,13 @@ static struct version terms_version(void)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = rwkv_terms_v4, .tile = 64, .own = 16384, .of_pair = 128};
+        return (struct version){.rows = rwkv_terms_v4, .tile = 64, .own = 16640, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = rwkv_terms_v3, .tile = 64, .own = 16384, .of_pair = 128};
+        return (struct version){.rows = rwkv_terms_v3, .tile = 64, .own = 16640, .of_pair = 128};
 #endif
-    return (struct version){.rows = rwkv_terms_any, .tile = 64, .own = 16384, .of_pair = 128};
+    return (struct version){.rows = rwkv_terms_any, .tile = 64, .own = 16640, .of_pair = 128};
 }
 
 /* Returns the bytes of an array with a row per position and head. */
@@ -3376,13 +3449,13 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
         *restrict const sum_low = call->log_decay_k_low + task * n_k * 64,
         *restrict const of_query = call->log_decay_q + task * n_q * 64,
         *restrict const of_query_low = call->log_decay_q_low + task * n_q * 64;
-    double high[64] = {0}, low[64] = {0};
     (void)work;
+    double high[64] = {0}; /* has more digits than the two numbers that are stored */
     for (int64_t t = 0; t < n_k; t++)
         for (int64_t x = 0, at = t * 64; x < 64; x++, at++) {
-            add_to_sum(&high[x], &low[x], (double)sum[at]);
+            high[x] += (double)sum[at];
             sum[at] = (float)high[x];
-            sum_low[at] = (float)(high[x] - (double)sum[at] + low[x]);
+            sum_low[at] = (float)(high[x] - (double)sum[at]);
         }
     if (queries_at_keys(&call->p)) return;
     const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
@@ -3609,7 +3682,7 @@ int rwkv_forward(const struct attn_problem *problem, const struct rwkv_params *p
     const struct version terms = terms_version();
     if (!runs(&terms)) return ATTN_EMACHINE;
     set_prefix_sums(&call, first);
-    failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+    if (!this.own_sums) failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
     first += prefix_bytes(&call.p);
     (void)first;
     return failed ? failed : run(&call, &this, threads, work, bytes);

@@ -116,6 +116,7 @@ static void one_block(const struct emission *p, const struct compilation *const 
         if (k) text_add(&rows, "\n");
         emit_tasks(&x, &rows);
         if (x.region_keys > shared.region_keys) shared.region_keys = x.region_keys;
+        if (x.decayed_keys > shared.decayed_keys) shared.decayed_keys = x.decayed_keys;
         if (x.along_terms > shared.along_terms) shared.along_terms = x.along_terms;
         if (x.fetched_lanes > shared.fetched_lanes) shared.fetched_lanes = x.fetched_lanes;
         if (x.region_pairs > shared.region_pairs) shared.region_pairs = x.region_pairs;

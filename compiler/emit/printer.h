@@ -69,6 +69,7 @@ struct emitter {
     int64_t unit_depth;                 /* the largest number of terms of a unit_dot with padded rows */
     /* the largest number of terms of a product over a region: of reals, and of bf16 pairs */
     int64_t region_keys, region_pairs;
+    int64_t decayed_keys;  /* the largest number of keys in the sums of decayed_rows, in whole blocks */
     int64_t along_terms;   /* the largest number of terms of a dot_along product */
     int64_t fetched_lanes; /* the largest number of lanes of a dot_fetched product */
     struct text *out;

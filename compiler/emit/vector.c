@@ -1,5 +1,5 @@
-/* Prints the vector functions and products of one target, from the templates vector.c, random.c, product.c, matrix.c
-   and stored.c. */
+/* Prints the vector functions and products of one target, from the templates vector.c, random.c, product.c,
+   decayed.c, matrix.c and stored.c. */
 #include "definitions.h"
 #include "printer.h"
 #include "../spec/spec.h"
@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* the texts of these files in emit/embedded/ */
-extern const char kernel_vector[], kernel_random[], kernel_product[], kernel_matrix[], kernel_stored[];
+extern const char kernel_vector[], kernel_random[], kernel_product[], kernel_decayed[], kernel_matrix[],
+    kernel_stored[];
 
 /* Orders of elements. The examples are for 4 lanes and half = 1, where `half` is the distance of exchanged
    elements.
@@ -129,6 +130,8 @@ static void set_all(struct template_names *x, const struct emitter *e)
     set_sums(x, e->lanes, target->vector_bytes / e->lanes);
     template_set_number(x, "ROWS", e->rows);
     template_set_number(x, "VECTORS", e->vectors);
+    template_set_number(x, "REGISTERS", target->registers);
+    template_set_number(x, "DECAYED_KEYS", e->decayed_keys);
     template_set_number(x, "COMPENSATED", e->compensated);
     template_set(x, "COMPENSATION_PARAMETER",
                  e->compensated ? arena_printf(x->arena, ", %s *compensation", e->real) : "");
@@ -250,6 +253,7 @@ void emit_vector_functions(const struct emitter *e, const char *code, struct tex
         if (!paired) pieces_add(all, template_fill(&x, kernel_vector), false);
         if (!paired) pieces_add(all, template_fill(&x, kernel_random), false);
         pieces_add(all, template_fill(&x, kernel_product), false);
+        if (!paired) pieces_add(all, template_fill(&x, kernel_decayed), false);
         if (paired && target_has(e->c->target, TARGET_MATRIX_UNITS))
             pieces_add(all, template_fill(&x, kernel_matrix), false);
     }

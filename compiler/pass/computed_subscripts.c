@@ -9,8 +9,9 @@
      for all tiles of a head.
    - A thread also remembers some tiles that depend on the query, the key and the head, so it computes them once for
      all sequences of the batch. This serves windows of an image, which are many short sequences.
-   - A row at a computed position is also copied if it is no whole number of vectors. */
+   - A row at a computed position is also copied if it is no whole number of vectors, or an array of the caller. */
 #include "pass.h"
+#include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
 /* Returns the factor of the axis's index in e. Example: -1 for i - j and axis j. Sets *linear to false if e is not
@@ -457,7 +458,8 @@ bool copies_elements(const struct loops *l, const struct ref *r, int lane, int64
     for (int k = 0; k < r->rank; k++)
         row |= ref_axis(r, k) < 0 && l->module->axis[a->axes[k]].source != SIZE_CONSTANT && r->sub[k]->op != EXPR_INT;
     const bool vectors = ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
-    return row && !vectors;
+    const bool adjacent = prefix_array_find(a->name) != PREFIX_ARRAYS; /* elements of the caller may be apart */
+    return row && !(vectors && adjacent);
 }
 
 static void walk(struct walk *x, struct stmt **body)

@@ -4,13 +4,15 @@
 #include "pass.h"
 #include "../analysis/analysis.h"
 
-/* Whether s adds products with exponentials, over its middle axis, to a tile of pairs. */
+/* Whether s adds products with exponentials, over its middle or last axis, to a tile of pairs. */
 static bool sums_decayed(const struct loops *l, const struct stmt *s)
 {
     if (s->op != LOOPS_MAP || s->rank != 3 || s->assigns != 1 || s->where) return false;
     const struct assign *const a = &s->assign[0];
+    const int column = a->to.rank == 2 ? ref_axis(&a->to, 1) : -1;
     return a->fold == FOLD_SUM && !a->compensation && l->array[a->to.of].kind == ARRAY_TILE && a->to.rank == 2 &&
-           ref_axis(&a->to, 0) == s->axes[0] && ref_axis(&a->to, 1) == s->axes[2] && expr_has(a->expr, EXPR_EXP2);
+           ref_axis(&a->to, 0) == s->axes[0] && (column == s->axes[1] || column == s->axes[2]) &&
+           expr_has(a->expr, EXPR_EXP2);
 }
 
 /* If s only masks the tile, returns the region that it keeps. */
@@ -34,9 +36,11 @@ static const struct expr *used_by(const struct loops *l, const struct stmt *s)
     if (!user) return NULL;
     if (user->op != LOOPS_SOLVE) return kept_by(user, tile);
     int solves = 0;
-    for (const struct stmt *t = user; t; t = t->next)
-        solves += t->op == LOOPS_SOLVE && t->operand[0].of == tile->of && !t->backward && t->axis == s->axes[0] &&
-                  t->axes[0] == s->axes[2];
+    for (const struct stmt *t = user; t; t = t->next) {
+        if (t->op != LOOPS_SOLVE || t->operand[0].of != tile->of || t->backward) continue;
+        const int first = ref_axis(tile, 0), second = ref_axis(tile, 1);
+        solves += (t->axis == first && t->axes[0] == second) || (t->axis == second && t->axes[0] == first);
+    }
     return solves > 0 && stmts_touching(l->body, tile->of) == MADE + solves
                ? expr_make(l->module, EXPR_LE, expr_leaf(l->module, EXPR_INDEX, user->axis),
                            expr_leaf(l->module, EXPR_INDEX, user->axes[0]), NULL)

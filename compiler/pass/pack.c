@@ -8,6 +8,15 @@
 
 #include <string.h>
 
+/* Whether the spec declares the array. The caller gives the distance between its elements, which need not be 1. */
+static bool is_declared(const struct compilation *c, const struct array *a)
+{
+    bool declared = false;
+    for (int k = 0; k < (c->spec ? c->spec->arrays.count : 0) && a->kind == ARRAY_PARAM; k++)
+        declared |= strcmp(c->spec->arrays.array[k].name, a->name) == 0;
+    return declared;
+}
+
 /* Whether r can be read in whole vectors: lanes are contiguous, and no vector crosses a row's end. */
 static bool along_lanes(const struct compilation *c, const struct ref *r, const struct array *a, int lane)
 {
@@ -16,7 +25,8 @@ static bool along_lanes(const struct compilation *c, const struct ref *r, const 
     if (copies_elements(c->loops, r, lane, lanes)) return true; /* the pass computed_subscripts copies these elements */
     if (a->kind == ARRAY_TILE) return ref_axis(r, r->rank - 1) == lane;
     const struct axis *axis = &c->loops->module->axis[lane];
-    return ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
+    return ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0 &&
+           !is_declared(c, a);
 }
 
 /* Finds the axes along which r reads its array. An array of keys can be read along a second axis of keys. */

@@ -118,6 +118,7 @@ void pass_prefix_sums(struct compilation *c)
             output_terms(g, sum.terms, program_computes_terms(&c->program));
             return;
         }
+        if (!any) c->sums = graph_copy(g);
         v = take(g, v, sum.of_query);
         any = true;
     }

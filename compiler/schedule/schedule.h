@@ -143,6 +143,7 @@ struct compilation {
     struct diagnostics *diagnostics;
     struct program program;
     const struct graph *source; /* the graph before the first pass */
+    const struct graph *sums;   /* the graph before its prefix sums became arrays. NULL: it has none */
     struct graph *graph;
     struct loops *loops; /* NULL until the pass lower has run */
     const char *reason;  /* why the program lacks the requested form, or NULL */

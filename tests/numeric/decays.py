@@ -82,6 +82,30 @@ def long(folder, suite, elements):
     return 'largest error %.2g of the terms' % worst
 
 
+def long_delta(folder, suite, name, n):
+    """The delta rule with a decay of each element, whose rows fill vectors: decays near 1, resets, and both."""
+    rng, elements = np.random.default_rng(5), 16
+    rows = {x: rng.standard_normal((1, 2, n, elements)).astype(np.float32).astype(float) for x in ('q', 'k', 'v')}
+    rows['k'] /= np.linalg.norm(rows['k'], axis=-1, keepdims=True)
+    slow = -1e-5 * np.abs(rng.standard_normal((1, 2, n, elements)))
+    gate = {'slow': slow, 'fast': 1e6 * slow, 'resets': np.where(rng.random(slow.shape) < 0.03, -1e4, slow)}[name]
+    spec = {'name': 'k', 'similarity': {'linear': {'features': 'identity'}}, 'normalize': 'none', 'mask': 'causal',
+            'emit': ['forward'], 'shape': {'head_dim': elements}, 'delta': {'rate': 0.25},
+            'arrays': {'gate': {'shape': ['B', 'H', 'Nk', 'D']}}, 'decay': {'log': 'gate[b][h][t][d]'}}
+    arrays = {x: y.astype(np.float32) for x, y in (rows | {'gate': gate}).items()}
+    made = results(folder, suite, spec, arrays, '-O2')['out.npy']
+    q, k, v, decay = (arrays[x][0].astype(float) for x in ('q', 'k', 'v', 'gate'))
+    decay, state, wanted = np.exp(decay), np.zeros((2, elements, elements)), np.zeros(v.shape)
+    for t in range(n):
+        state *= decay[:, t, :, None]
+        corrected = 0.25 * (v[:, t] - np.einsum('hde,hd->he', state, k[:, t]))
+        state += k[:, t, :, None] * corrected[:, None, :]
+        wanted[:, t] = np.einsum('hde,hd->he', state, q[:, t])
+    worst = float(np.abs(made[0] - wanted).max() / np.abs(wanted).max())
+    check(worst <= 2e-6, 'off by %.3g of the largest result' % worst)
+    return 'largest error %.2g of the largest result' % worst
+
+
 FADING = {   # Each value is (other keys of a spec, whether forward may skip tiles, whether backward may).
     'plain': ({}, True, True), 'f64': ({'dtype': 'f64'}, True, True), 'bf16': ({'dtype': 'bf16'}, False, False),
     'strict': ({'mask': {'expr': 'j < i'}}, False, True),
@@ -155,6 +179,8 @@ def main():
     suite.case('fading/skipped', skipped, suite)
     suite.case('long/head', long, suite, False)
     suite.case('long/elements', long, suite, True)
+    for name, n in ('slow', 50000), ('fast', 999), ('resets', 10000):
+        suite.case('long/delta-' + name, long_delta, suite, name, n)
     return suite.run()
 
 

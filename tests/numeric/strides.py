@@ -25,6 +25,7 @@ MASK = {'similarity': 'softmax', 'mask': {'expr': '{e}'}}
 ANGLE = {'prepare': [{'rope': {'angle': '{e}'}}], 'similarity': 'softmax'}
 DECAY = {'similarity': 'softmax', 'mask': 'causal', 'decay': {'log': '{e}'}}
 LINEAR = {'similarity': {'linear': {'features': 'identity'}}, 'mask': 'causal', 'decay': {'log': '{e}'}, 'normalize': 'none'}
+DELTA = LINEAR | {'prepare': ['l2norm'], 'delta': {'rate': 0.5}, 'dtype': 'f64'}   # elements of f64 fill vectors
 CASES = {   # Each case is (base spec, element expression, shapes and types of its arrays).
     'table': (SOFTMAX, 'a[h][i - j + 5]', {'a': ['H', 11]}),
     'pair': (SOFTMAX, 'a[h][row][j]', {'a': ['H', 'Nq', 'Nk']}),
@@ -59,6 +60,8 @@ CASES = {   # Each case is (base spec, element expression, shapes and types of i
     'decay': (DECAY, 'a[b][h][t]', {'a': ['B', 'H', 'Nk']}),
     'decay_of_elements': (LINEAR, 'a[b][h][t][d]', {'a': ['B', 'H', 'Nk', 'D']}),
     'decay_of_channels': (LINEAR, '-fabs(a[h][d])', {'a': ['H', 'D']}),
+    'wide_decay': (LINEAR | {'dtype': 'f64'}, 'a[b][h][t][d] * fabs(c[h][d])', {'a': ['B', 'H', 'Nk', 'D'], 'c': ['H', 'D']}),
+    'delta': (DELTA, 'a[b][h][t][d] * fabs(c[h][d])', {'a': ['B', 'H', 'Nk', 'D'], 'c': ['H', 'D']}),
 }
 NO_GRADIENTS = ('key_of_query', 'angle_of_keys', 'other_heads', 'other_entries')   # attnc refuses gradients of these specs
 DECODED = ('truncated', 'mask_of_reals', 'table', 'key', 'bucket', 'mask_of_keys', 'mask_of_ids', 'carried', 'mask_of_lengths', 'heads', 'decay', 'decay_of_channels', 'angle',
@@ -110,7 +113,7 @@ def compare(folder, suite, name, more, n):
     kernel = compiled(suite, path, folder, suite.target, *usual(n))
     rng, count = np.random.default_rng(7), 0
     for n_q, n_k in ((20, 20), (3, 3) if 'decode' in more else (3, 33), (70, 70)):
-        definitions.make_inputs(definitions.load(path), folder + '/in', H, G, n_q, n_k, B, 3)
+        definitions.make_inputs(definitions.load(path), folder + '/in', H, H if 'delta' in spec else G, n_q, n_k, B, 3)
         P = definitions.read_dir(folder + '/in')
         q, k, v = (P.pop(n) for n in 'qkv')
         dout = rng.standard_normal(q.shape).astype(np.float32)

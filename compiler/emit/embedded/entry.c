@@ -16,6 +16,9 @@ struct version {
 #if POSITIONS
     int in_keys; /* no query may be after the last key */
 #endif
+#if PREFIX_SUMS
+    int own_sums; /* computes the prefix sums that it reads */
+#endif
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
 #if TASKS_OF_KEYS
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */

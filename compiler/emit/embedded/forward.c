@@ -146,7 +146,7 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
     const struct version terms = terms_version();
     if (!runs(&terms)) return ATTN_EMACHINE;
     set_prefix_sums(&call, first);
-    failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+    if (!this.own_sums) failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
     first += prefix_bytes(&call.p);
 #endif
 #if CORRECTED

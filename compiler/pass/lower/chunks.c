@@ -120,6 +120,8 @@ static int choose_lanes(const struct by_chunks *p, int v)
 {
     const struct value *const value = &p->g->value[v];
     int found = -1, axis = -1;
+    for (int k = value->rank - 1; k >= 0 && p->x->by_elements && !is_state(p, v) && !is_merged_state(p, v); k--)
+        if (axis_is_whole(&p->m->axis[value->axes[k]])) return value->axes[k];
     for (int k = 0; k < value->rank; k++)
         if (is_sequence(p, value->axes[k]) && !is_given(p, v) && needs_rows(p, v)) return value->axes[k];
     if (is_given(p, v) || value->op == GRAPH_SOLVE || is_state(p, v) || is_merged_state(p, v))
@@ -162,7 +164,7 @@ static void turn_lanes(struct by_chunks *p)
     for (int v = p->g->values - 1; v >= 0; v--) {
         const struct value *const value = &p->g->value[v];
         int votes[MAX_AXES] = {0}, best = p->last[v];
-        bool turns = !is_state(p, v) && !graph_is_output(p->g, v) && !needs_rows(p, v) &&
+        bool turns = !p->x->by_elements && !is_state(p, v) && !graph_is_output(p->g, v) && !needs_rows(p, v) &&
                      (value->op == GRAPH_MAP || is_free_product(p, value));
         for (int k = 0; k < value->operands && value->op == GRAPH_MAP; k++)
             turns &= is_given(p, value->operand[k].of) || p->g->value[value->operand[k].of].rank < value->rank;
@@ -664,4 +666,5 @@ void lower_by_chunks(struct lowering *x, struct stmt **at)
     update_states(p);
     name_chunk_of_rows(p, loop->body);
     lower_name_chunk(x, loop->body, p->keys, p->direction);
+    if (x->by_elements) lower_chunk_sums(x, loop, p->keys, p->queries);
 }

@@ -143,20 +143,28 @@ static bool classify(struct lowering *x)
     return true;
 }
 
-/* Whether no value has elements for each pair, such as a decay of each element. Loops by chunks would compute these
-   for all pairs of a chunk, also for masked ones. */
-static bool pairs_have_numbers(const struct graph *g)
+/* Returns the axis of elements of a value that has elements for each pair, such as a decay of each element, or -1. */
+static int elements_of_pairs(const struct graph *g)
 {
     for (int v = 0; v < g->values; v++) {
-        int sequences = 0, elements = 0;
+        int sequences = 0, elements = -1;
         for (int k = 0; k < g->value[v].rank; k++) {
             const struct axis *const axis = &g->module->axis[g->value[v].axes[k]];
             sequences += axis_is_sequence(axis);
-            elements += axis_is_whole(axis);
+            if (axis_is_whole(axis)) elements = g->value[v].axes[k];
         }
-        if (sequences > 1 && elements) return false;
+        if (sequences > 1 && elements >= 0) return elements;
     }
-    return true;
+    return -1;
+}
+
+/* Limits the stack of sums over the elements of a chunk's pairs (emit/decayed.c). */
+enum { MAX_CHUNK_OF_ELEMENTS = 128 };
+
+/* Whether rows of this axis of elements are whole vectors. */
+static bool fills_vectors(const struct compilation *c, const struct axis *elements)
+{
+    return elements->extent % (c->target->vector_bytes / dtype_bytes(dtype_of_sums(c->spec->dtype))) == 0;
 }
 
 /* Whether value v has an element for each element of an array of the caller, as a scaled row has. */
@@ -174,12 +182,30 @@ static bool is_elementwise(const struct graph *g, int v)
 }
 
 /* Whether forward of a graph with a SOLVE runs in loops by chunks. Their products have elements in the lanes and rows
-   as they are stored, so features that are computed in other ways would have to be transposed. */
+   as they are stored, so features that are computed in other ways would have to be transposed. Sums over elements of
+   pairs read rows in whole vectors (emit/decayed.c). */
 static bool forward_by_chunks(const struct lowering *x)
 {
     const struct value *const solve = &x->g->value[x->solve];
-    return program_is_forward(&x->c->program) && !multiplies_states(x->c) && pairs_have_numbers(x->g) &&
+    const int elements = elements_of_pairs(x->g);
+    return program_is_forward(&x->c->program) && !multiplies_states(x->c) &&
+           (elements < 0 || (fills_vectors(x->c, &x->m->axis[elements]) && x->chunk >= 0 &&
+                             x->m->axis[x->chunk].extent <= MAX_CHUNK_OF_ELEMENTS)) &&
            solve->operands > SOLVE_FEATURES && is_elementwise(x->g, solve->operand[SOLVE_FEATURES].of);
+}
+
+/* Puts elements into the lanes of all tiles if the graph computes rows of terms for prefix sums. The rows are maps of
+   arrays that have elements last, so nothing has to be transposed. */
+static void terms_by_elements(struct lowering *x)
+{
+    const struct value *const terms = &x->g->value[x->output];
+    const int last = terms->rank ? terms->axes[terms->rank - 1] : -1;
+    if (!program_computes_terms(&x->c->program) || last < 0 || lower_run_time(x, last) ||
+        !fills_vectors(x->c, &x->m->axis[last]))
+        return;
+    int *const axes = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *axes);
+    for (int v = 0; v < x->g->values; v++) axes[v] = value_has_axis(&x->g->value[v], last) ? last : x->lane;
+    x->last_axis = axes;
 }
 
 /* Appends the loops for a graph whose outputs share loops. */
@@ -204,7 +230,9 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
     if (substitutes) lower_find_maximum(x);
     const bool forward = x->solve >= 0 && forward_by_chunks(x),
                by_chunks = (g->by_chunks || forward) && (g->outputs > 1 || x->output != x->solve);
+    x->by_elements = by_chunks && forward && elements_of_pairs(g) >= 0;
     if (!by_chunks && !classify(x)) return;
+    terms_by_elements(x);
     bool states = false;
     for (int v = 0; v < x->g->values; v++) {
         states |= x->lowered[v].stage == STATE;

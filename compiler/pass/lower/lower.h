@@ -60,6 +60,7 @@ struct lowering {
     /* the axis of recent chunks, for a state that sums only the last chunks. Otherwise -1 */
     int ring;
     const int *last_axis; /* by chunks: the axis in the lanes of each value's tile (chunks.c). Otherwise NULL */
+    bool by_elements;     /* by chunks: tiles with an axis of elements have it in the lanes */
     int *outputs;         /* the arrays of the outputs. NULL: each array is made when its output is written */
     struct lowered_value *lowered; /* how each value of the graph is lowered */
     const bool *needed;            /* for each value: whether the statements that are being made need it */
@@ -201,6 +202,9 @@ void lower_replace(struct lowering *x, struct stmt *s, const struct expr *from, 
 void lower_name_chunk(struct lowering *x, struct stmt *s, int keys, int step);
 /* Lowers a graph by chunks, at *at. (chunks.c) */
 void lower_by_chunks(struct lowering *x, struct stmt **at);
+/* Makes the body of `loop`, which has the range of a chunk's keys, compute the prefix sums of a decay of elements. Does
+   nothing if their terms read other values than real arrays. (chunk_sums.c) */
+void lower_chunk_sums(struct lowering *x, struct stmt *loop, int keys, int queries);
 /* Lowers a graph whose output is a SOLVE with features, at *at. Each head has one loop over chunks of keys. (solve.c)
  */
 void lower_solution(struct lowering *x, struct stmt **at);

@@ -180,11 +180,13 @@ static void make_rescale(struct lowering *x, const struct sum *sum, int old)
 /* Makes the MAP that adds the terms, or takes their maximum.
    - Summed axes are inside the result's axes, so a sum stays in a register.
    - The innermost axis is in the lanes: the result's last axis if it is a sequence, otherwise the last summed axis.
+     With x->by_elements, summed elements are innermost.
    - An inlined map is computed for each term. */
 static void fold_terms(struct lowering *x, const struct sum *sum, int compensation)
 {
     const struct value *v = sum->v, *from = &x->g->value[v->operand[0].of];
-    int nest[MAX_RANK], outer = sum->state || sum->of_slice || sum->rank == 0 ? sum->rank : sum->rank - 1;
+    const bool elements = x->by_elements && sum->count == 1 && axis_is_whole(&x->m->axis[sum->summed[0]]);
+    int nest[MAX_RANK], outer = sum->state || sum->of_slice || sum->rank == 0 || elements ? sum->rank : sum->rank - 1;
     for (int k = 0; k < outer; k++) nest[k] = sum->axes[k];
     for (int k = 0; k < sum->count; k++) nest[outer + k] = sum->summed[k];
     if (outer < sum->rank) nest[outer + sum->count] = sum->axes[outer];
@@ -272,6 +274,54 @@ static void mark_needed(const struct lowering *x, int v, bool *needed)
     }
 }
 
+/* Whether e is costly and has the same value for all elements of a row. Sets *row to the axis of the row. */
+static bool is_of_row(const struct stmt *s, const struct expr *e, int elements, int *row, bool *costly)
+{
+    if (e->op == EXPR_INDEX && e->integer == elements) return false;
+    if (e->op == EXPR_OPERAND) {
+        const struct ref *const r = &s->operand[e->integer];
+        if (ref_uses_axis(r, elements)) return false;
+        if (r->rank) *row = ref_axis(r, r->rank - 1);
+    }
+    *costly |= expr_effort(e->op) >= EFFORT_SLOW;
+    bool all = true;
+    for (int k = 0; k < expr_arity(e->op) && all; k++) all = is_of_row(s, e->arg[k], elements, row, costly);
+    return all;
+}
+
+/* Returns the largest part of e that is_of_row, or NULL. */
+static const struct expr *part_of_row(const struct stmt *s, const struct expr *e, int elements, int *row)
+{
+    bool costly = false;
+    *row = -1;
+    if (e->type == TYPE_REAL && is_of_row(s, e, elements, row, &costly) && costly && *row == s->axes[0]) return e;
+    const struct expr *found = NULL;
+    for (int k = 0; k < expr_arity(e->op) && !found; k++) found = part_of_row(s, e->arg[k], elements, row);
+    return found;
+}
+
+/* If a costly part of map s has one value for each row, computes it in a map over rows, before s at *at. So it is not
+   computed for each vector of elements. */
+static void compute_by_row(struct lowering *x, struct stmt *s, struct stmt **at)
+{
+    int row;
+    const int elements = s->axes[s->rank - 1];
+    const struct expr *const part = s->rank == 2 ? part_of_row(s, s->assign[0].expr, elements, &row) : NULL,
+                             *with[MAX_OPERANDS] = {NULL};
+    if (!part || s->operands == MAX_OPERANDS) return;
+    const int made = lower_new_tile(x, "row_factor", 1, &row);
+    struct stmt *const map = lower_assign(x, &at, 1, &row, made, FOLD_SET, NULL);
+    for (int k = 0; k < s->operands; k++) {
+        if (!expr_uses(part, expr_leaf(x->m, EXPR_OPERAND, k))) continue;
+        with[k] = expr_leaf(x->m, EXPR_OPERAND, map->operands);
+        map->operand[map->operands++] = s->operand[k];
+    }
+    map->assign[0].expr = expr_bind(x->m, part, with);
+    s->assign[0].expr = expr_replace(x->m, s->assign[0].expr, part, expr_leaf(x->m, EXPR_OPERAND, s->operands));
+    s->operand[s->operands++] = loops_ref(x->l, made);
+    map->next = s;
+}
+
 void lower_value(struct lowering *x, int v)
 {
     const struct value *value = &x->g->value[v];
@@ -288,9 +338,10 @@ void lower_value(struct lowering *x, int v)
                               : own->stage == BEFORE ? (x->prepare ? &x->prepare : &x->before)
                               : own->stage == INSIDE ? &x->inside
                                                      : &x->end;
-        struct stmt *s = lower_assign(x, list, rank, axes, own->array, FOLD_SET, value->expr);
+        struct stmt **const at = *list, *s = lower_assign(x, list, rank, axes, own->array, FOLD_SET, value->expr);
         s->operands = value->operands;
         for (int k = 0; k < value->operands; k++) s->operand[k] = lower_ref(x, &value->operand[k]);
+        if (x->by_elements) compute_by_row(x, s, at);
         break;
     }
     case GRAPH_CONTRACT:
