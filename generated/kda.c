@@ -228,16 +228,16 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14,
-            30) + __builtin_shufflevector(t[r], t[r + 1], 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28,
+            30) + __builtin_shufflevector(t[r], t[r + 1], 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
     UNROLL for (int r = 0; r < 16; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28,
-            29) + __builtin_shufflevector(t[r], t[r + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28,
+            30) + __builtin_shufflevector(t[r], t[r + 2], 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
     UNROLL for (int r = 0; r < 16; r += 8)
-        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26,
-            27) + __builtin_shufflevector(t[r], t[r + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-    t[0] = __builtin_shufflevector(t[0], t[8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22,
-        23) + __builtin_shufflevector(t[0], t[8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26,
+            27) + __builtin_shufflevector(t[r], t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+    t[0] = __builtin_shufflevector(t[0], t[8], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26,
+        27) + __builtin_shufflevector(t[0], t[8], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
     return t[0];
 }
 
@@ -421,23 +421,25 @@ TARGET_v4 INLINE void solve_some_v4(const int rows, const int vectors, int64_t t
 }
 
 /* Like solve_v4, for up to 4 vectors of lanes. */
-TARGET_v4 INLINE void solve_lanes_v4(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+TARGET_v4 INLINE void solve_lanes_v4(const int vectors, int64_t t, int64_t rows, const float *w, int64_t w_row,
+    int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
-    int64_t t = 0;
     for (; t + 4 <= rows; t += 4) solve_some_v4(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
     for (; t < rows; t++) solve_some_v4(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
-TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
+   u[j]). u has the solution for t < first. */
+TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t first, int64_t rows, const float *w, int64_t w_row,
+    int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     int64_t l = 0;
     for (; l + 4 * 16 <= lanes; l += 4 * 16)
-        solve_lanes_v4(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v4(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
     for (; l < lanes; l += 16)
-        solve_lanes_v4(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v4(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
 /* Like dot_v4, but for row r, a is 0 from step `visible` + r on. These steps are left out for whole blocks of rows. */
@@ -789,7 +791,7 @@ TARGET_v4 APART void dot1_v4(int64_t rows, const float *a, const float *b, float
 }
 TARGET_v4 APART void dot2_v4(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_v4(/*lanes=*/64, rows, w, /*w_row=*/32, /*w_step=*/1, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_v4(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/32, /*w_step=*/1, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
@@ -877,9 +879,13 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
                 const int64_t j1 = min(j0 + 32, j_end);
                 if (gate_array_stride_3 == 1) {
                     /* gate_tile = gate_array, with zeros beyond the last row */
-                    for (int64_t j = 0; j < j1 - j0; j++)
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t d = 0; d < 64; d += 16)
+                            __builtin_prefetch(gate_array + (j0 + j) * gate_array_row + d + (j1 - j0) * gate_array_row,
+                                0, 2);
                         for (int64_t d = 0; d < 64; d++)
                             gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d];
+                    }
                 } else {
                     /* gate_tile = gate_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < j1 - j0; j++)
@@ -939,6 +945,7 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
                         vec_v4 lane_sums = splat_v4(0);
                         for (int64_t d = 0; d < 64; d += 16) {
                             const vec_v4 k_6 = load_v4(k + (j0 + j) * k_row + d);
+                            __builtin_prefetch(k + (j0 + j) * k_row + d + (j1 - j0) * k_row, 0, 2);
                             const vec_v4 term = k_6 * k_6;
                             lane_sums += d + 16 <= 64 ? term : pick_v4(__builtin_convertvector(d + lane_v4 < 64,
                                 mask_v4), term, splat_v4(0));
@@ -990,6 +997,7 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
                             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
                                 store_v4(from_state + t_key * 64 + e, load_v4(v + (t_key0 + t_key) * v_row + e) -
                                     load_v4(from_state + t_key * 64 + e));
+                                __builtin_prefetch(v + (t_key0 + t_key) * v_row + e + (t_key1 - t_key0) * v_row, 0, 2);
                             }
                         }
                     }
@@ -1019,6 +1027,7 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
                             vec_v4 lane_sums = splat_v4(0);
                             for (int64_t d = 0; d < 64; d += 16) {
                                 const vec_v4 q_11 = load_v4(q + m * q_head + (i0 + i) * q_row + d);
+                                __builtin_prefetch(q + m * q_head + (i0 + i) * q_row + d + (i1 - i0) * q_row, 0, 2);
                                 const vec_v4 term = q_11 * q_11;
                                 lane_sums += d + 16 <= 64 ? term : pick_v4(__builtin_convertvector(d + lane_v4 < 64,
                                     mask_v4), term, splat_v4(0));
@@ -1096,9 +1105,13 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
                             }
                         }
                         /* out = sum */
-                        for (int64_t i = 0; i < i1 - i0; i++)
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t e = 0; e < 64; e += 16)
+                                __builtin_prefetch(out + m * out_head + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1,
+                                    2);
                             for (int64_t e = 0; e < 64; e++)
                                 out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
+                        }
                     }
                     /* kept_share = select(pow(2.7182818f, log_decay_sum + log_decay_sum_low) < 0.5f, pow(2.7182818f,
                        log_decay_sum + log_decay_sum_low ... */
@@ -1256,11 +1269,11 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 8, 2, 10, 4, 12, 6, 14) + __builtin_shufflevector(t[r],
-            t[r + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 8, 10, 4, 6, 12, 14) + __builtin_shufflevector(t[r],
+            t[r + 1], 1, 3, 9, 11, 5, 7, 13, 15);
     UNROLL for (int r = 0; r < 8; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 8, 9, 4, 5, 12, 13) + __builtin_shufflevector(t[r],
-            t[r + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 8, 10, 4, 6, 12, 14) + __builtin_shufflevector(t[r],
+            t[r + 2], 1, 3, 9, 11, 5, 7, 13, 15);
     UNROLL for (int r = 0; r < 8; r += 8)
         t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11) + __builtin_shufflevector(t[r],
             t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15);
@@ -1447,23 +1460,25 @@ TARGET_v3 INLINE void solve_some_v3(const int rows, const int vectors, int64_t t
 }
 
 /* Like solve_v3, for up to 4 vectors of lanes. */
-TARGET_v3 INLINE void solve_lanes_v3(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+TARGET_v3 INLINE void solve_lanes_v3(const int vectors, int64_t t, int64_t rows, const float *w, int64_t w_row,
+    int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
-    int64_t t = 0;
     for (; t + 4 <= rows; t += 4) solve_some_v3(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
     for (; t < rows; t++) solve_some_v3(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
-TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
+   u[j]). u has the solution for t < first. */
+TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t first, int64_t rows, const float *w, int64_t w_row,
+    int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     int64_t l = 0;
     for (; l + 4 * 8 <= lanes; l += 4 * 8)
-        solve_lanes_v3(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v3(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
     for (; l < lanes; l += 8)
-        solve_lanes_v3(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_v3(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
 /* Like dot_v3, but for row r, a is 0 from step `visible` + r on. These steps are left out for whole blocks of rows. */
@@ -1815,7 +1830,7 @@ TARGET_v3 APART void dot1_v3(int64_t rows, const float *a, const float *b, float
 }
 TARGET_v3 APART void dot2_v3(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_v3(/*lanes=*/64, rows, w, /*w_row=*/32, /*w_step=*/1, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_v3(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/32, /*w_step=*/1, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
@@ -1903,9 +1918,13 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
                 const int64_t j1 = min(j0 + 32, j_end);
                 if (gate_array_stride_3 == 1) {
                     /* gate_tile = gate_array, with zeros beyond the last row */
-                    for (int64_t j = 0; j < j1 - j0; j++)
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t d = 0; d < 64; d += 8)
+                            __builtin_prefetch(gate_array + (j0 + j) * gate_array_row + d + (j1 - j0) * gate_array_row,
+                                0, 2);
                         for (int64_t d = 0; d < 64; d++)
                             gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d];
+                    }
                 } else {
                     /* gate_tile = gate_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < j1 - j0; j++)
@@ -1965,6 +1984,7 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
                         vec_v3 lane_sums = splat_v3(0);
                         for (int64_t d = 0; d < 64; d += 8) {
                             const vec_v3 k_6 = load_v3(k + (j0 + j) * k_row + d);
+                            __builtin_prefetch(k + (j0 + j) * k_row + d + (j1 - j0) * k_row, 0, 2);
                             const vec_v3 term = k_6 * k_6;
                             lane_sums += d + 8 <= 64 ? term : pick_v3(__builtin_convertvector(d + lane_v3 < 64,
                                 mask_v3), term, splat_v3(0));
@@ -2016,6 +2036,7 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
                             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
                                 store_v3(from_state + t_key * 64 + e, load_v3(v + (t_key0 + t_key) * v_row + e) -
                                     load_v3(from_state + t_key * 64 + e));
+                                __builtin_prefetch(v + (t_key0 + t_key) * v_row + e + (t_key1 - t_key0) * v_row, 0, 2);
                             }
                         }
                     }
@@ -2045,6 +2066,7 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
                             vec_v3 lane_sums = splat_v3(0);
                             for (int64_t d = 0; d < 64; d += 8) {
                                 const vec_v3 q_11 = load_v3(q + m * q_head + (i0 + i) * q_row + d);
+                                __builtin_prefetch(q + m * q_head + (i0 + i) * q_row + d + (i1 - i0) * q_row, 0, 2);
                                 const vec_v3 term = q_11 * q_11;
                                 lane_sums += d + 8 <= 64 ? term : pick_v3(__builtin_convertvector(d + lane_v3 < 64,
                                     mask_v3), term, splat_v3(0));
@@ -2122,9 +2144,13 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
                             }
                         }
                         /* out = sum */
-                        for (int64_t i = 0; i < i1 - i0; i++)
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t e = 0; e < 64; e += 8)
+                                __builtin_prefetch(out + m * out_head + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1,
+                                    2);
                             for (int64_t e = 0; e < 64; e++)
                                 out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
+                        }
                     }
                     /* kept_share = select(pow(2.7182818f, log_decay_sum + log_decay_sum_low) < 0.5f, pow(2.7182818f,
                        log_decay_sum + log_decay_sum_low ... */
@@ -2278,10 +2304,10 @@ INLINE float lane_sum_any(vec_any x)
 INLINE vec_any lane_sums_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 4, 2, 6) + __builtin_shufflevector(t[r], t[r + 1], 1, 5, 3,
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 4, 6) + __builtin_shufflevector(t[r], t[r + 1], 1, 3, 5,
             7);
     UNROLL for (int r = 0; r < 4; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 4, 5) + __builtin_shufflevector(t[r], t[r + 2], 2, 3, 6,
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 4, 6) + __builtin_shufflevector(t[r], t[r + 2], 1, 3, 5,
             7);
     return t[0];
 }
@@ -2464,23 +2490,23 @@ INLINE void solve_some_any(const int rows, const int vectors, int64_t t, const f
 }
 
 /* Like solve_any, for up to 4 vectors of lanes. */
-INLINE void solve_lanes_any(const int vectors, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+INLINE void solve_lanes_any(const int vectors, int64_t t, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
-    int64_t t = 0;
     for (; t + 4 <= rows; t += 4) solve_some_any(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
     for (; t < rows; t++) solve_some_any(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
-/* Solves a triangular system in each lane, for t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] * u[j]). */
-INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
+/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
+   u[j]). u has the solution for t < first. */
+INLINE void solve_any(const int64_t lanes, int64_t first, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
     const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     int64_t l = 0;
     for (; l + 4 * 4 <= lanes; l += 4 * 4)
-        solve_lanes_any(4, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_any(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
     for (; l < lanes; l += 4)
-        solve_lanes_any(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
+        solve_lanes_any(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
 /* Like dot_any, but for row r, a is 0 from step `visible` + r on. These steps are left out for whole blocks of rows. */
@@ -2831,7 +2857,7 @@ APART void dot1_any(int64_t rows, const float *a, const float *b, float *c)
 }
 APART void dot2_any(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_any(/*lanes=*/64, rows, w, /*w_row=*/32, /*w_step=*/1, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_any(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/32, /*w_step=*/1, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 APART void dot3_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
@@ -2918,9 +2944,13 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
                 const int64_t j1 = min(j0 + 32, j_end);
                 if (gate_array_stride_3 == 1) {
                     /* gate_tile = gate_array, with zeros beyond the last row */
-                    for (int64_t j = 0; j < j1 - j0; j++)
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t d = 0; d < 64; d += 4)
+                            __builtin_prefetch(gate_array + (j0 + j) * gate_array_row + d + (j1 - j0) * gate_array_row,
+                                0, 2);
                         for (int64_t d = 0; d < 64; d++)
                             gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d];
+                    }
                 } else {
                     /* gate_tile = gate_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < j1 - j0; j++)
@@ -2980,6 +3010,7 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
                         vec_any lane_sums = splat_any(0);
                         for (int64_t d = 0; d < 64; d += 4) {
                             const vec_any k_6 = load_any(k + (j0 + j) * k_row + d);
+                            __builtin_prefetch(k + (j0 + j) * k_row + d + (j1 - j0) * k_row, 0, 2);
                             const vec_any term = k_6 * k_6;
                             lane_sums += d + 4 <= 64 ? term : pick_any(__builtin_convertvector(d + lane_any < 64,
                                 mask_any), term, splat_any(0));
@@ -3031,6 +3062,7 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
                             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
                                 store_any(from_state + t_key * 64 + e, load_any(v + (t_key0 + t_key) * v_row + e) -
                                     load_any(from_state + t_key * 64 + e));
+                                __builtin_prefetch(v + (t_key0 + t_key) * v_row + e + (t_key1 - t_key0) * v_row, 0, 2);
                             }
                         }
                     }
@@ -3060,6 +3092,7 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
                             vec_any lane_sums = splat_any(0);
                             for (int64_t d = 0; d < 64; d += 4) {
                                 const vec_any q_11 = load_any(q + m * q_head + (i0 + i) * q_row + d);
+                                __builtin_prefetch(q + m * q_head + (i0 + i) * q_row + d + (i1 - i0) * q_row, 0, 2);
                                 const vec_any term = q_11 * q_11;
                                 lane_sums += d + 4 <= 64 ? term : pick_any(__builtin_convertvector(d + lane_any < 64,
                                     mask_any), term, splat_any(0));
@@ -3137,9 +3170,13 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
                             }
                         }
                         /* out = sum */
-                        for (int64_t i = 0; i < i1 - i0; i++)
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t e = 0; e < 64; e += 4)
+                                __builtin_prefetch(out + m * out_head + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1,
+                                    2);
                             for (int64_t e = 0; e < 64; e++)
                                 out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
+                        }
                     }
                     /* kept_share = select(pow(2.7182818f, log_decay_sum + log_decay_sum_low) < 0.5f, pow(2.7182818f,
                        log_decay_sum + log_decay_sum_low ... */

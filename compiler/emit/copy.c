@@ -285,6 +285,16 @@ static void copy(struct emitter *x, const struct stmt *s)
         emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++)", 4 * (k + !by_rows), "", axis, emit_first(x, s->axes[k]),
                   axis, emit_end(x, s->axes[k]), axis);
     }
+    const char *const ahead = by_rows
+                                  ? emit_row_ahead(x, s, from) ? emit_row_ahead(x, s, from) : emit_row_ahead(x, s, to)
+                                  : NULL;
+    if (ahead) { /* once for each vector */
+        x->out->data[--x->out->length] = 0;
+        text_add(x->out, " {\n");
+        emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s += %d)", 4 * (s->rank - 1), "", l, emit_first(x, lane), l,
+                  emit_end(x, lane), l, x->lanes);
+        emit_line(x, "%*s%s", 4 * s->rank, "", ahead);
+    }
     if (by_rows)
         emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++)", 4 * (s->rank - 1), "", l, emit_first(x, lane), l,
                   emit_end(x, lane), l);
@@ -293,6 +303,7 @@ static void copy(struct emitter *x, const struct stmt *s)
     if (dtype_bytes(x->l->array[to->of].dtype) == 2) value = arena_printf(x->m->arena, "narrowed(%s)", value);
     if (pads) value = arena_printf(x->m->arena, "%s < %s ? %s : 0", l, emit_end(x, lane), value);
     emit_line(x, "%*s%s = %s;", 4 * s->rank, "", emit_element(x, to), value);
+    if (ahead) emit_line(x, "%*s}", 4 * (s->rank - 2), "");
 }
 
 void emit_copy(struct emitter *x, const struct stmt *s)

@@ -148,16 +148,6 @@ static int wanted_function(struct version_choice *x, const char *condition)
     return k;
 }
 
-/* Returns whether the loops read arrays of prefix sums. */
-static bool reads_prefix_sums(const struct loops *l)
-{
-    for (int a = 0; a < l->arrays; a++)
-        if (prefix_array_find(l->array[a].name) != PREFIX_ARRAYS)
-            for (const struct stmt *s = l->body; s; s = s->next)
-                if (stmt_touches(s, a)) return true;
-    return false;
-}
-
 /* Prints the statement that returns a version. */
 static void returned(struct version_choice *x, const struct compilation *c, const struct compilation *fold,
                      int cooperative, struct text *out)
@@ -174,7 +164,7 @@ static void returned(struct version_choice *x, const struct compilation *c, cons
     else
         text_add(out, ", .of_pair = %lld", (long long)(c->spec->head_dim + c->spec->value_dim));
     if (visits_by_position(c)) text_add(out, ", .in_keys = 1");
-    if (program_is_forward(&c->program) && c->sums && !reads_prefix_sums(l)) text_add(out, ", .own_sums = 1");
+    if (emit_own_sums(c)) text_add(out, ", .own_sums = 1");
     if (program_saves_rows(&c->program)) text_add(out, ", .saves = 1");
     if (wanted) text_add(out, ", .wanted = wanted_%d", wanted_function(x, wanted));
     if (emit_tasks_of_keys(l))
