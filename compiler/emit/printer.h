@@ -78,7 +78,8 @@ struct emitter {
     const struct stmt *resumed; /* the loop over rows that resumes a solution, or NULL (resume.c) */
     /* 1 + the axis of rows whose solution is in the state, if the statement that is printed leaves them out. Else 0 */
     int new_rows;
-    struct faded faded;       /* the test of the current loop over tiles; its dot is NULL if there is none */
+    const struct stmt *with_rows; /* the product of queries that a product of new rows may have computed, or NULL */
+    struct faded faded;           /* the test of the current loop over tiles; its dot is NULL if there is none */
     bool task_axis[MAX_AXES]; /* axes with a fixed index in a task, such as b; pointers to arrays include that index */
     int64_t stride[MAX_AXES]; /* distance between neighbouring indices in the current range; 0 means 1 */
     bool block[MAX_AXES];     /* axes whose current range is a block, which inner loops divide into tiles */
@@ -181,6 +182,12 @@ bool emit_resumes(struct emitter *x, const struct stmt *loop);
 bool emit_has_new_rows(const struct emitter *x, const struct stmt *s);
 /* Like emit_has_new_rows, for a statement that has these rows as its lanes. */
 bool emit_has_new_lanes(const struct emitter *x, const struct stmt *s);
+/* Returns the product of the chunk's queries with the state that product s of new rows reads, if one pass over the
+   state can compute both. Sets *loop to the loop over the queries. Returns NULL if there is none. */
+const struct stmt *emit_product_of_queries(const struct emitter *x, const struct stmt *s, const struct stmt **loop);
+/* Returns whether a product of new rows in the loop and a product of queries after it share a pass over the state.
+   The C variable with_rows then tells whether the first product has computed both. (product.c) */
+bool emit_shares_pass(const struct emitter *x, const struct stmt *rows);
 /* emit_fades returns whether a loop skips tiles, and describes the test. emit_faded prints it. */
 bool emit_fades(const struct compilation *c, const struct stmt *loop, struct faded *out);
 void emit_faded(struct emitter *x, const struct faded *faded);

@@ -75,18 +75,28 @@ static const char *rows_in_vectors(struct emitter *x, const struct stmt *s)
                : arena_printf(x->m->arena, "round_up(%s, %d)", emit_range(x, s->axes[0]), x->lanes);
 }
 
+/* Returns whether a product has a form for one lane. */
+static bool emit_in_one_lane(struct emitter *x, const struct stmt *s)
+{
+    return program_keeps_state(&x->c->program) && s->operands == 2 && s->assign[0].fold == FOLD_SET &&
+           !x->l->array[s->operand[1].of].paired && x->m->axis[s->axes[1]].source != SIZE_CONSTANT &&
+           !x->cut[s->axis] && emit_most_lanes(x, &s->assign[0].to) == x->lanes &&
+           strcmp(emit_step(x, &s->operand[0], s->axes[0]), "1") == 0 && rows_in_vectors(x, s);
+}
+
 /* Prints the start of a condition: a product with one query, or one new row of a SOLVE (resume.c), has its rows in the
    lanes, because most lanes of its tile are empty. Prints nothing for products that have no such form. */
 static void emit_one_lane(struct emitter *x, const struct stmt *s)
 {
     const struct ref *const to = &s->assign[0].to, *const row = &s->operand[0], *const lane = &s->operand[1];
     const char *const size = "int64_t ", *const numbers = arena_printf(x->m->arena, "const %s *", x->real);
-    if (!program_keeps_state(&x->c->program) || s->operands != 2 || s->assign[0].fold != FOLD_SET ||
-        x->l->array[lane->of].paired || x->m->axis[s->axes[1]].source == SIZE_CONSTANT || x->cut[s->axis] ||
-        emit_most_lanes(x, to) != x->lanes || strcmp(emit_step(x, row, s->axes[0]), "1") != 0)
-        return;
+    if (!emit_in_one_lane(x, s)) return;
     const char *const rows = rows_in_vectors(x, s), *const name = x->m->axis[s->axes[1]].name;
-    if (!rows) return;
+    if (s == x->with_rows) {
+        emit_line(x, "if (with_rows)");
+        emit_line(x, "    ; /* the product of the key has computed it */");
+        emit_line(x, "else");
+    }
     const bool resumed = x->resumed && x->resumed->axis == s->axes[1];
     if (resumed && !emit_has_new_lanes(x, s)) return;
     const struct product_argument argument[] = {
@@ -419,15 +429,37 @@ static void emit_ahead(struct emitter *x, const struct stmt *s, const struct pro
     if (to) emit_line(x, "results = 0;");
 }
 
+/* Whether a product with one new row keeps all its sums in registers. */
+static bool is_in_one_row(const struct emitter *x, const struct stmt *s)
+{
+    return emit_has_new_rows(x, s) && x->m->axis[s->axes[1]].source == SIZE_CONSTANT && !x->cut[s->axes[1]] &&
+           x->m->axis[s->axis].source == SIZE_CONSTANT && !x->cut[s->axis];
+}
+
+/* Returns the product of queries that shares its pass over the state with product s, or NULL. */
+static const struct stmt *sharing_pass(struct emitter *x, const struct stmt *s, const struct stmt **loop)
+{
+    const struct stmt *const queries = is_in_one_row(x, s) ? emit_product_of_queries(x, s, loop) : NULL;
+    return queries && emit_in_one_lane(x, queries) ? queries : NULL;
+}
+
+bool emit_shares_pass(const struct emitter *x, const struct stmt *rows)
+{
+    struct emitter inside = *x;
+    const struct stmt *loop;
+    bool shares = false;
+    inside.resumed = rows;
+    for (const struct stmt *s = rows->body; s; s = s->next)
+        shares |= s->op == LOOPS_DOT && sharing_pass(&inside, s, &loop);
+    return shares;
+}
+
 /* Prints the start of a condition: a product with one new row (resume.c) keeps all its sums in registers. */
 static void emit_one_row(struct emitter *x, const struct stmt *s)
 {
     const struct ref *const to = &s->assign[0].to, *const row = &s->operand[0], *const lane = &s->operand[1];
-    const struct axis *const over = &x->m->axis[s->axis], *const lanes = &x->m->axis[s->axes[1]];
     const char *const size = "int64_t ", *const numbers = arena_printf(x->m->arena, "const %s *", x->real);
-    if (x->new_rows != s->axes[0] + 1 || lanes->source != SIZE_CONSTANT || x->cut[s->axes[1]] ||
-        over->source != SIZE_CONSTANT || x->cut[s->axis])
-        return;
+    if (!is_in_one_row(x, s)) return;
     const struct product_argument argument[] = {
         {"lanes", size, arena_printf(x->m->arena, "%lld", (long long)emit_most_lanes(x, to))},
         {"steps", size, emit_range(x, s->axis)},
@@ -438,7 +470,34 @@ static void emit_one_row(struct emitter *x, const struct stmt *s)
         {"b_step", size, emit_step(x, lane, s->axis)},
         {"c", arena_printf(x->m->arena, "%s *", x->real), emit_corner(x, s, to)},
     };
-    emit_line(x, "if (%s == 1)", emit_range(x, s->axes[0]));
+    const struct stmt *loop, *const queries = sharing_pass(x, s, &loop);
+    const char *const one_row = arena_printf(x->m->arena, "%s == 1", emit_range(x, s->axes[0]));
+    if (queries) {
+        const struct ref *const column = &queries->operand[1], *const sums = &queries->assign[0].to;
+        const struct product_argument both[] = {
+            argument[0],
+            argument[1],
+            argument[2],
+            argument[3],
+            argument[4],
+            {"lane", numbers, emit_array(x, column)},
+            {"lane_step", size, emit_step(x, column, s->axis)},
+            argument[5],
+            argument[6],
+            argument[7],
+            {"d", argument[7].type, emit_array(x, sums)},
+            {"d_row", size, emit_step(x, sums, s->axes[1])},
+        };
+        emit_line(x, "with_rows = %s && (%s) - (%s) == 1;", one_row, emit_integer(x, loop->to),
+                  emit_integer(x, loop->from));
+        emit_line(x, "if (with_rows) /* the query's product, too */");
+        x->indent += 4;
+        emit_call(x, "dot_both", both, (int)(sizeof both / sizeof *both));
+        x->indent -= 4;
+        emit_line(x, "else");
+        x->with_rows = queries;
+    }
+    emit_line(x, "if (%s)", one_row);
     x->indent += 4;
     emit_call(x, "dot_row", argument, (int)(sizeof argument / sizeof *argument));
     x->indent -= 4;

@@ -80,3 +80,24 @@ bool emit_has_new_lanes(const struct emitter *x, const struct stmt *s)
     }
     return true;
 }
+
+const struct stmt *emit_product_of_queries(const struct emitter *x, const struct stmt *s, const struct stmt **loop)
+{
+    const struct loops *const l = x->l;
+    const struct stmt *const queries = x->resumed ? x->resumed->next : NULL,
+                             *product = queries && queries->op == LOOPS_FOR ? queries->body : NULL;
+    while (product && product->op == LOOPS_COPY) product = product->next;
+    if (!product || product->op != LOOPS_DOT || s->op != LOOPS_DOT || queries->ranges || queries->period ||
+        queries->where || queries->when || queries->step < x->resumed->step)
+        return NULL;
+    const struct ref *const rows = &s->operand[1], *const columns = &product->operand[0];
+    if (!l->array[rows->of].kept || !ref_equal(rows, columns) || product->operands != 2 || product->where ||
+        product->assign[0].fold != FOLD_SET || product->axis != s->axis || product->axes[0] != s->axes[1] ||
+        l->array[product->operand[1].of].kind != ARRAY_TILE || l->array[product->operand[1].of].paired ||
+        l->array[product->operand[1].of].matrix || l->array[product->assign[0].to.of].kind != ARRAY_TILE)
+        return NULL;
+    for (const struct stmt *copy = queries->body; copy != product; copy = copy->next)
+        if (stmt_writes(copy, product->operand[1].of)) return NULL;
+    *loop = queries;
+    return product;
+}

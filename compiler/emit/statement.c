@@ -120,6 +120,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
                 emit_line(x, "{");
                 open_block(x);
             }
+            if (emit_shares_pass(x, s)) emit_line(x, "int with_rows = 0;");
             bool in_window = x->in_window, part = x->m->axis[s->axis].source == SIZE_CONSTANT;
             emit_drawn_lists(x, s, false);
             emit_ids(x, s, false);

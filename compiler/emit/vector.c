@@ -175,7 +175,7 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
         "bits",      "bit",       "finite",    "add_seen",   "add_seen_lanes", "block",      "parts",
         "dot",       "dot_kept",  "rows_kept", "block_kept", "dot_until",      "dot_finite", "dot_finite_lanes",
         "dot_ahead", "dot_early", "some_rows", "dot_lane",   "blocks",         "narrow",     "lanes_in_blocks",
-        "dot_row"};
+        "dot_row",   "dot_both",  "both_rows"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         template_set(x, arena_printf(x->arena, "%s_T", names[k]),
                      arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));

@@ -165,6 +165,14 @@ void pass_allocate(struct compilation *c)
     place_shared(l, bytes, false);
     place_shared(l, bytes, true);
     extend_live_range(x, l->body, 0);
+    for (int k = 0; k < x->count; k++) {
+        /* A product of a key may also compute the product of the query with the state (emit/resume.c). */
+        const struct stmt *const s = x->leaf[k];
+        if (s->op != LOOPS_DOT || !l->array[s->operand[0].of].kept) continue;
+        const int from = s->operand[1].of, to = s->assign[0].to.of;
+        if (has_place(l, from) && has_place(l, to) && x->first[from] >= 0 && x->first[from] < x->first[to])
+            x->first[to] = x->first[from];
+    }
     for (int a = 0; a < l->arrays; a++)
         if (l->array[a].remembered) x->first[a] = 0, x->last[a] = x->count - 1; /* later tasks need it, too */
     for (int a = 0; a < l->arrays; a++) {

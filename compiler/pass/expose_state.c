@@ -245,6 +245,39 @@ static void place_solutions(struct loops *l, const struct stmt *s)
     }
 }
 
+/* Returns the first product of list s that multiplies a state, or NULL. */
+static struct stmt *product_with_state(const struct loops *l, struct stmt *s)
+{
+    while (s && !(s->op == LOOPS_DOT && l->array[s->operand[0].of].kept && s->assign[0].fold == FOLD_SET)) s = s->next;
+    return s;
+}
+
+/* Moves what the queries of a chunk need before they are multiplied with the state to a loop ahead of the keys. A
+   product of one key and one query can then read the state once (emit/resume.c). *keys is the loop over the chunk's
+   keys. A chunk's queries must be a single tile. */
+static void prepare_queries_first(struct loops *l, struct stmt **keys, int64_t chunk)
+{
+    struct stmt *const queries = (*keys)->next;
+    if (!queries || queries->op != LOOPS_FOR || queries->step < chunk || queries->ranges || queries->period ||
+        queries->where || queries->when)
+        return;
+    struct stmt *const product = product_with_state(l, queries->body);
+    if (!product || product == queries->body) return;
+    for (const struct stmt *s = queries->body; s != product; s = s->next) {
+        if (s->body) return;
+        for (int a = 0; a < l->arrays; a++)
+            if (stmt_touches(*keys, a) && (stmt_writes(s, a) || (stmt_reads(s, a) && l->array[a].kind == ARRAY_TILE)))
+                return;
+    }
+    struct stmt *const first = stmt_new(l, LOOPS_FOR), *last = queries->body;
+    *first = *queries;
+    while (last->next != product) last = last->next;
+    last->next = NULL;
+    queries->body = product;
+    first->next = *keys;
+    *keys = first;
+}
+
 /* Stores the states of the SOLVE in the caller's state. The loops then add only full chunks to these states. The state
    also stores the solution of the last chunk, so that later calls solve only the equations of new tokens. */
 static void expose_corrected(struct compilation *c, int stream)
@@ -262,6 +295,7 @@ static void expose_corrected(struct compilation *c, int stream)
                             NULL);
     full->body = *adds;
     *adds = full;
+    if (chunks->body->op == LOOPS_FOR) prepare_queries_first(l, &chunks->body, chunks->step);
     c->state.chunk = chunks->step;
 }
 

@@ -551,6 +551,14 @@ static void single_lanes(void)
             dot_T(1, rows, 1, -1, steps[n], 32, &b[0][0], 1, LANES, &a[0][0], ROWS_IN_LANES, across, 0, 0, NULL, NULL);
             dot_row_T(rows, steps[n], 32, &b[0][0], LANES, &a[0][0], ROWS_IN_LANES, row);
             CU_ASSERT(memcmp(row, across, (size_t)rows * sizeof *row) == 0);
+            static REAL first[ROWS_IN_LANES][LANES];
+            memset(row, 1, sizeof row);
+            memset(first, 1, sizeof first);
+            dot_lane_T(rows, 0, steps[n], 32, &a[0][0], ROWS_IN_LANES, &b[0][1], LANES, &d[0][0], LANES);
+            dot_both_T(rows, steps[n], 32, &b[0][0], LANES, &b[0][1], LANES, &a[0][0], ROWS_IN_LANES, row, &first[0][0],
+                       LANES);
+            CU_ASSERT(memcmp(row, across, (size_t)rows * sizeof *row) == 0);
+            CU_ASSERT(memcmp(first, d, (size_t)rows * sizeof *first) == 0);
         }
 }
 

@@ -499,6 +499,45 @@ TARGET INLINE void dot_row_T(const int64_t lanes, int64_t steps, const int64_t s
         some_rows_T((int)(lanes % (8 * LANES) / LANES), steps, span, b + x, b_step, a, a_step, c + x, 0, -1);
 }
 
+/* Computes dot_row_T of a and b, and dot_lane_T of b and `lane` in its first lane, in one pass over b. */
+TARGET INLINE void both_rows_T(const int vectors, int64_t steps, const int64_t span, const REAL *a, int64_t a_step,
+    const REAL *lane, int64_t lane_step, const REAL *b, int64_t b_step, REAL *c, REAL *d, int64_t d_row)
+{
+    const int64_t part = steps > 2 * span ? span : steps;
+    vec_T sum[2][8], whole[2][8];
+    for (int64_t first = 0; first < steps; first += part) {
+        const int64_t end = min(first + part, steps);
+        UNROLL for (int v = 0; v < vectors; v++) sum[0][v] = sum[1][v] = (vec_T){0};
+        for (int64_t t = first; t < end; t++) {
+            const REAL y = a[t * a_step], z = lane[t * lane_step];
+            UNROLL for (int v = 0; v < vectors; v++) {
+                const vec_T x = load_T(b + t * b_step + v * LANES);
+                sum[0][v] += y * x;
+                sum[1][v] += z * x;
+            }
+        }
+        UNROLL for (int k = 0; k < 2; k++)
+            UNROLL for (int v = 0; v < vectors; v++) whole[k][v] = first ? whole[k][v] + sum[k][v] : sum[k][v];
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        store_T(c + v * LANES, whole[0][v]);
+        for (int l = 0; l < LANES; l++, d += d_row) store_T(d, (vec_T){whole[1][v][l]});
+    }
+}
+
+/* Like both_rows_T, for any number of lanes that is a multiple of LANES. */
+TARGET INLINE void dot_both_T(const int64_t lanes, int64_t steps, const int64_t span, const REAL *a, int64_t a_step,
+    const REAL *lane, int64_t lane_step, const REAL *b, int64_t b_step, REAL *c, REAL *d, int64_t d_row)
+{
+    const int most = LANES == 16 ? 8 : 4; /* sums of both products fit in the registers */
+    int64_t x = 0;
+    for (; x + most * LANES <= lanes; x += most * LANES)
+        both_rows_T(most, steps, span, a, a_step, lane, lane_step, b + x, b_step, c + x, d + x * d_row, d_row);
+    if (lanes % (most * LANES))
+        both_rows_T((int)(lanes % (most * LANES) / LANES), steps, span, a, a_step, lane, lane_step, b + x, b_step,
+            c + x, d + x * d_row, d_row);
+}
+
 /* Like dot_T with `update` 0, for one lane only: c[r][lane] = sum over t of a[t][r] * b[t][lane]. The rows r of a step
    are adjacent, so they are in the lanes of vectors. The number of rows is a multiple of LANES. */
 TARGET INLINE void dot_lane_T(const int64_t rows, const int64_t lane, int64_t steps, const int64_t span, const REAL *a,
