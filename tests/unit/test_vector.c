@@ -458,7 +458,7 @@ static void transposition(void)
     for (int r = 0; r < ROW_COUNT; r++)
         for (int c = 0; c < COLUMNS; c++)
             if (to[c][r] != (REAL)(r * 100 + c)) CU_FAIL("an element is elsewhere");
-    enum { PADDED = 3 * LANES };
+    enum { PADDED = 4 * LANES };
     static REAL padded[COLUMNS][PADDED];
     for (int64_t rows = 1; rows <= ROW_COUNT; rows++) {
         const int64_t end = (rows + LANES - 1) / LANES * LANES;
