@@ -93,7 +93,7 @@ def easier_tasks_come_first(folder):
     import worker
     run = dataclasses.replace(next(run for run in experiments.synthetic() if run.group == 'copying'), length=16, copied=4,
                               easier=((4, 1), (8, 2)), width=16, heads=1, layers=1, steps=36, every=9, until=0.0)
-    at = worker.Training(run, os.path.join(folder, 'sizes'), '')
+    at = worker.Training(run, os.path.join(folder, 'sizes'), '', worker.Ranks())
     for length, copied in (4, 1), (8, 2), (16, 4):
         given, wanted = at.task.batch(3, at.draw)
         check((given.shape, wanted.shape) == ((3, length), (3, copied)), '%s %s' % (given.shape, wanted.shape))
