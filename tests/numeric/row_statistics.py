@@ -153,11 +153,13 @@ def grown(kernel, spec, folder, seed):
     while (at < n).any():
         lengths = np.minimum(rng.choice([0, 1, 1, 3, 17, 60], size=B), n - at)
         pieces = [np.zeros(x.shape[:2] + (max(1, lengths.max()),) + x.shape[3:]) for x in (q, k, v)]
+        rows = {name: np.zeros((B, pieces[0].shape[2]), P[name].dtype) for name in ('document',) if name in P}
         for b, m in enumerate(lengths):
             for to, x in zip(pieces, (q, k, v)):
                 to[b, :, :m] = x[b, :, at[b]:at[b] + m]
+            for name, to in rows.items(): to[b, :m] = P[name][b, at[b]:at[b] + m]
         memory, view = array(kernel, (B, H, pieces[0].shape[2]), bool(rng.integers(2)))
-        state.extend(*pieces, list(lengths), statistics=view)
+        state.extend(*pieces, list(lengths), statistics=view, rows=rows)
         for b, m in enumerate(lengths):
             got[b, :, at[b]:at[b] + m] = view[b, :, :m]
             check(np.isnan(view[b, :, m:]).all(), 'extend wrote beyond the tokens of a call')
