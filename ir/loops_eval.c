@@ -15,12 +15,13 @@ struct machine {
     const struct loops *loops;
     struct module *module;
     int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES];
-    int64_t block_lo[MAX_AXES];  /* block_lo[a]: the first index of the surrounding FOR over axis a that has `block` */
-    int64_t stride[MAX_AXES];    /* stride[a]: the distance between neighbouring indices of axis a */
-    double **data;               /* data[a]: the elements of array a */
-    int64_t (*extent)[MAX_RANK]; /* extent[a]: the extents of array a in this interpreter */
-    int64_t *elements;           /* elements[a]: the number of elements in data[a] */
-    double *sum;                 /* sum[n]: the sum of a DOT for the current row and lane n */
+    int64_t block_lo[MAX_AXES]; /* block_lo[a]: the first index of the surrounding FOR over axis a that has `block` */
+    int64_t ran_lo[MAX_AXES], ran_hi[MAX_AXES]; /* the range of axis a that a FOR over it ran last, or an empty one */
+    int64_t stride[MAX_AXES];                   /* stride[a]: the distance between neighbouring indices of axis a */
+    double **data;                              /* data[a]: the elements of array a */
+    int64_t (*extent)[MAX_RANK];                /* extent[a]: the extents of array a in this interpreter */
+    int64_t *elements;                          /* elements[a]: the number of elements in data[a] */
+    double *sum;                                /* sum[n]: the sum of a DOT for the current row and lane n */
     int64_t sums;
     const struct stmt *stmt; /* the statement being run */
     struct ids ids;
@@ -495,25 +496,35 @@ static void run_solve(struct machine *e, const struct stmt *s)
 static void run_body(struct machine *e, const struct stmt *s);
 
 /* Marks elements of tiles as unwritten before FOR s runs its next range.
-   - Tiles over the axis of s are marked. For tiles over chunks, s must have `window`. For held tiles, s must have
-     `block`.
+   - Tiles over the axis of s are marked, unless an earlier FOR in the same list has just run this range. For tiles
+     over chunks, s must have `window`. For held tiles, s must have `block`.
    - If s is parallel, private tiles are marked, because another thread may run the next range.
    - If s is parallel over batches or heads, shared tiles and tiles over chunks are marked too. */
 static void forget(struct machine *e, const struct stmt *s)
 {
     enum size_source source = e->module->axis[s->axis].source;
-    bool head = source == SIZE_BATCH || source == SIZE_KV_HEADS;
+    const bool head = source == SIZE_BATCH || source == SIZE_KV_HEADS,
+               again = e->ran_lo[s->axis] == e->lo[s->axis] && e->ran_hi[s->axis] == e->hi[s->axis];
     for (int a = 0; a < e->loops->arrays; a++) {
         const struct array *array = &e->loops->array[a];
         bool slots = array_has_slots(e->loops, array),
              moves = array->shared || slots ? s->parallel && head : s->parallel;
         for (int k = 0; k < array->rank; k++) {
             bool part = !axis_is_whole(&e->module->axis[s->axis]) || array->extent[k] < e->module->axis[s->axis].extent;
-            moves |= array->axes[k] == s->axis && part && (!axis_is_chunks(&e->module->axis[s->axis]) || s->window) &&
-                     (!array->held || s->block);
+            moves |= array->axes[k] == s->axis && part && !again &&
+                     (!axis_is_chunks(&e->module->axis[s->axis]) || s->window) && (!array->held || s->block);
         }
         if (array->kind != ARRAY_TILE || !moves) continue;
         for (int64_t n = 0; n < e->elements[a]; n++) e->data[a][n] = unwritten();
+    }
+}
+
+/* Forgets which ranges the FORs in list s, and in the bodies in it, ran last. */
+static void forget_ranges(struct machine *e, const struct stmt *s)
+{
+    for (; s; s = s->next) {
+        if (s->op == LOOPS_FOR) e->ran_lo[s->axis] = e->ran_hi[s->axis] = 0;
+        forget_ranges(e, s->body);
     }
 }
 
@@ -569,7 +580,10 @@ static void run_tile(struct machine *e, const struct stmt *s, int64_t from, int6
         return;
     }
     forget(e, s);
+    forget_ranges(e, s->body);
     if (!s->where || any_point(e, s->where)) run_body(e, s->body);
+    e->ran_lo[s->axis] = from;
+    e->ran_hi[s->axis] = to;
 }
 
 /* Runs the body for each tile of the indices from, from + stride, … below `to`. */
