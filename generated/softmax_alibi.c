@@ -674,24 +674,31 @@ TARGET_v4 INLINE void some_columns_v4(const int rows, const int direct, const in
     UNROLL for (int r = 0; r < rows; r++) store_v4(c + r * c_row, lane_sums_v4(t[r]));
 }
 
+/* Computes groups of up to 4 rows of c. Each group prefetches `share` of the rows of b that follow later. */
+TARGET_v4 INLINE void columns_of_4_v4(const int direct, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row,
+    const float *b, int64_t b_row, const float *wide, const int64_t share, float *c, int64_t c_row)
+{
+    const float *const ahead = b + 32 * b_row;
+    int64_t ask[2] = {0, min(share, 4)};
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
+        some_columns_v4(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
+        UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, 4);
+    }
+    switch (rows) {
+        case 3: some_columns_v4(3, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
+        case 2: some_columns_v4(2, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
+        case 1: some_columns_v4(1, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
+    }
+}
+
 /* Like columns_v4, for two or more rows of a. If b has fewer than 16 rows, the other columns of c get any numbers. */
 TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row)
 {
-    const float *const ahead = b + 32 * b_row;
-    /* each group of 4 rows prefetches a share of b */
     const int64_t share = !whole || rows < 9 ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
-    int64_t ask[2] = {0, min(share, 4)};
     if (whole && ((1 && rows <= 4) || !0)) {
-        for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
-            some_columns_v4(4, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row);
-            UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, 4);
-        }
-        switch (rows) {
-            case 3: some_columns_v4(3, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row); break;
-            case 2: some_columns_v4(2, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row); break;
-            case 1: some_columns_v4(1, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row); break;
-        }
+        columns_of_4_v4(1, rows, steps, a, a_row, b, b_row, NULL, share, c, c_row);
         return;
     }
     for (int64_t r = 0; r < rows; r++) columns_v4(0, last, steps, a + r * a_row, b, b_row, c + r * c_row);
@@ -1753,24 +1760,31 @@ TARGET_v3 INLINE void some_columns_v3(const int rows, const int direct, const in
     UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
 }
 
+/* Computes groups of up to 4 rows of c. Each group prefetches `share` of the rows of b that follow later. */
+TARGET_v3 INLINE void columns_of_4_v3(const int direct, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row,
+    const float *b, int64_t b_row, const float *wide, const int64_t share, float *c, int64_t c_row)
+{
+    const float *const ahead = b + 32 * b_row;
+    int64_t ask[2] = {0, min(share, 2)};
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
+        some_columns_v3(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
+        UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, 2);
+    }
+    switch (rows) {
+        case 3: some_columns_v3(3, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
+        case 2: some_columns_v3(2, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
+        case 1: some_columns_v3(1, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
+    }
+}
+
 /* Like columns_v3, for two or more rows of a. If b has fewer than 8 rows, the other columns of c get any numbers. */
 TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row)
 {
-    const float *const ahead = b + 32 * b_row;
-    /* each group of 4 rows prefetches a share of b */
     const int64_t share = !whole || rows < 2 ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
-    int64_t ask[2] = {0, min(share, 2)};
     if (whole && ((0 && rows <= 4) || !0)) {
-        for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
-            some_columns_v3(4, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row);
-            UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, 2);
-        }
-        switch (rows) {
-            case 3: some_columns_v3(3, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row); break;
-            case 2: some_columns_v3(2, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row); break;
-            case 1: some_columns_v3(1, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row); break;
-        }
+        columns_of_4_v3(1, rows, steps, a, a_row, b, b_row, NULL, share, c, c_row);
         return;
     }
     for (int64_t r = 0; r < rows; r++) columns_v3(0, last, steps, a + r * a_row, b, b_row, c + r * c_row);
@@ -2822,24 +2836,30 @@ INLINE void some_columns_any(const int rows, const int direct, const int64_t ste
     UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
 }
 
+/* Computes groups of up to 4 rows of c. Each group prefetches `share` of the rows of b that follow later. */
+INLINE void columns_of_4_any(const int direct, int64_t rows, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, const float *wide, const int64_t share, float *c, int64_t c_row)
+{
+    const float *const ahead = b + 64 * b_row;
+    int64_t ask[2] = {0, min(share, 2)};
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
+        some_columns_any(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
+        UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, 2);
+    }
+    switch (rows) {
+        case 3: some_columns_any(3, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
+        case 2: some_columns_any(2, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
+        case 1: some_columns_any(1, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
+    }
+}
+
 /* Like columns_any, for two or more rows of a. If b has fewer than 4 rows, the other columns of c get any numbers. */
 INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row)
 {
-    const float *const ahead = b + 64 * b_row;
-    /* each group of 4 rows prefetches a share of b */
     const int64_t share = !whole || rows < 2 ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
-    int64_t ask[2] = {0, min(share, 2)};
     if (whole && ((0 && rows <= 4) || !0)) {
-        for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
-            some_columns_any(4, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row);
-            UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, 2);
-        }
-        switch (rows) {
-            case 3: some_columns_any(3, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row); break;
-            case 2: some_columns_any(2, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row); break;
-            case 1: some_columns_any(1, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row); break;
-        }
+        columns_of_4_any(1, rows, steps, a, a_row, b, b_row, NULL, share, c, c_row);
         return;
     }
     for (int64_t r = 0; r < rows; r++) columns_any(0, last, steps, a + r * a_row, b, b_row, c + r * c_row);

@@ -211,11 +211,12 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
     template_set_number(x, "EARLY", blocks ? target->early_for_several : narrow ? target->early_narrow : target->early);
     template_set_number(x, "SEVERAL", narrow ? 2 : target->several_from);
     static const char *const names[] = {
-        "unscaled",      "block_size",  "scales",       "copy_scales", "convert_scales",
-        "widen_rows",    "scaled",      "from_halves",  "scale_of",    "block_of",
-        "in_block",      "widened",     "element",      "units",       "transpose_widened",
-        "finite_stored", "fetch",       "columns",      "row",         "dot_along",
-        "dot_fetched",   "all_columns", "some_columns", "some_lanes",  "all_lanes"};
+        "unscaled",      "block_size",  "scales",       "copy_scales",  "convert_scales",
+        "widen_rows",    "scaled",      "from_halves",  "scale_of",     "block_of",
+        "in_block",      "widened",     "element",      "units",        "transpose_widened",
+        "finite_stored", "fetch",       "columns",      "row",          "dot_along",
+        "dot_fetched",   "all_columns", "some_columns", "columns_of_4", "some_lanes",
+        "all_lanes"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         template_set(x, arena_printf(x->arena, "%s_T", names[k]),
                      arena_printf(x->arena, "%s%s_%s", names[k], emit_type_suffix(e->m, dtype), e->suffix));

@@ -22,6 +22,7 @@
 #define fetch_T TYPE_NAME(fetch)
 #define columns_T TYPE_NAME(columns)
 #define some_columns_T TYPE_NAME(some_columns)
+#define columns_of_4_T TYPE_NAME(columns_of_4)
 #define all_columns_T TYPE_NAME(all_columns)
 #define dot_along_T TYPE_NAME(dot_along)
 #define row_T TYPE_NAME(row)
@@ -104,6 +105,7 @@ static void TYPE_NAME(rows_of)(void)
 #undef fetch_T
 #undef columns_T
 #undef some_columns_T
+#undef columns_of_4_T
 #undef all_columns_T
 #undef dot_along_T
 #undef row_T

@@ -339,39 +339,37 @@ TARGET INLINE void some_columns_T(const int rows, const int direct, const int64_
     UNROLL for (int r = 0; r < rows; r++) store_T(c + r * c_row, lane_sums_T(t[r]));
 }
 
+/* Computes groups of up to 4 rows of c. Each group prefetches `share` of the rows of b that follow later. */
+TARGET INLINE void columns_of_4_T(const int direct, int64_t rows, const int64_t steps, const REAL *a, int64_t a_row,
+    const STORED *b, int64_t b_row, const REAL *wide, const int64_t share, REAL *c, int64_t c_row SCALE_PARAMETER)
+{
+    const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_row;
+    int64_t ask[2] = {0, min(share, ABREAST)};
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
+        some_columns_T(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row SCALE_ARGUMENT);
+        UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, ABREAST);
+    }
+    switch (rows) {
+        case 3: some_columns_T(3, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row SCALE_ARGUMENT); break;
+        case 2: some_columns_T(2, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row SCALE_ARGUMENT); break;
+        case 1: some_columns_T(1, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row SCALE_ARGUMENT); break;
+    }
+}
+
 /* Like columns_T, for two or more rows of a. If b has fewer than LANES rows, the other columns of c get any numbers. */
 TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, const int64_t steps, const REAL *a,
     int64_t a_row, const STORED *b, int64_t b_row, REAL *c, int64_t c_row SCALE_PARAMETER)
 {
-    const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_row;
-    /* each group of 4 rows prefetches a share of b */
     const int64_t share = !whole || rows < SEVERAL ? 0 : rows > 4 * ABREAST ? 1 : (ABREAST * 4 + rows - 1) / rows;
-    int64_t ask[2] = {0, min(share, ABREAST)};
     if (whole && ((ROOMY && rows <= 4) || !NARROW)) {
-        for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
-            some_columns_T(4, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row SCALE_ARGUMENT);
-            UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, ABREAST);
-        }
-        switch (rows) {
-            case 3: some_columns_T(3, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row SCALE_ARGUMENT); break;
-            case 2: some_columns_T(2, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row SCALE_ARGUMENT); break;
-            case 1: some_columns_T(1, 1, steps, a, a_row, b, b_row, NULL, ahead, ask, c, c_row SCALE_ARGUMENT); break;
-        }
+        columns_of_4_T(1, rows, steps, a, a_row, b, b_row, NULL, share, c, c_row SCALE_ARGUMENT);
         return;
     }
 #if NARROW
     REAL wide[LANES * MAX_TERMS] __attribute__((aligned(BYTES)));
     widen_rows_T(whole ? LANES : last + 1, steps, b, b_row, wide SCALE_ARGUMENT);
     for (int64_t x = (last + 1) * steps; x < LANES * steps; x += LANES) store_T(wide + x, splat_T(0));
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
-        some_columns_T(4, 0, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row SCALE_ARGUMENT);
-        UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, ABREAST);
-    }
-    switch (rows) {
-        case 3: some_columns_T(3, 0, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row SCALE_ARGUMENT); break;
-        case 2: some_columns_T(2, 0, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row SCALE_ARGUMENT); break;
-        case 1: some_columns_T(1, 0, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row SCALE_ARGUMENT); break;
-    }
+    columns_of_4_T(0, rows, steps, a, a_row, b, b_row, wide, share, c, c_row SCALE_ARGUMENT);
 #else
     for (int64_t r = 0; r < rows; r++) columns_T(0, last, steps, a + r * a_row, b, b_row, c + r * c_row);
 #endif
