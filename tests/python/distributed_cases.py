@@ -57,6 +57,9 @@ def kernels():
             'bias': (small({'name': 'bias', 'similarity': {'softmax': {'modify': 's - slope[h] * (i - j)'}}, 'mask': 'causal',
                             'arrays': {'slope': {'shape': ['H'], 'type': 'real', 'learned': True}}}),
                      lambda n, rng: {'slope': torch.rand(4, generator=rng)}),
+            'document': (small('linear_elu', mask='{all: [causal, document]}', algorithm='linear', block=8),
+                         lambda n, rng: {'document': torch.arange(n, dtype=torch.int32).div(17, rounding_mode='floor')
+                                         .expand(2, n).contiguous()}),
             'causal': (small('softmax_causal'), lambda n, rng: {}), 'window': (window, lambda n, rng: {})}
 
 
@@ -72,13 +75,13 @@ def rows_of(kernel, word):
 
 def gradients(kernel, inputs, given, dout, context=None):
     """Returns the result and all gradients."""
-    leaves = [a.clone().requires_grad_() for a in (*inputs, *given.values())]
+    leaves = [a.clone().requires_grad_(a.is_floating_point()) for a in (*inputs, *given.values())]
     if context is None:
         out = kernel(*leaves[:3], **dict(zip(given, leaves[3:])))
     else:
         with context:
             out = kernel(*leaves[:3], **dict(zip(given, leaves[3:])))
-    return out.detach(), torch.autograd.grad(out, leaves, dout)
+    return out.detach(), torch.autograd.grad(out, [a for a in leaves if a.requires_grad], dout)
 
 
 def compare(name, kernel, arrays_of, runs, rank, parallel):
@@ -91,6 +94,7 @@ def compare(name, kernel, arrays_of, runs, rank, parallel):
     mine = [a if axis is None else parts(a, axis, runs, rank) for a, axis in zip((*inputs, *given.values()), axes)]
     out, made = gradients(kernel, mine[:3], dict(zip(given, mine[3:])), parts(dout, 2, runs, rank), parallel)
     close(out, parts(wanted, 2, runs, rank), 1e-5 * max(1, float(wanted.abs().max())), name)
+    axes = [axis for axis, a in zip(axes, (*inputs, *given.values())) if a.is_floating_point()]
     for number, (one, two, axis) in enumerate(zip(made, of_all, axes)):
         if axis is None:
             dist.all_reduce(one)   # the sum over processes
