@@ -111,7 +111,7 @@ class Pool:
                 continue
             one.process.join()
             self.running.remove(one)
-            if word == "failed":
+            if word == "failed" and not self.stopping:  # Ctrl-C also ends compilers, which fails runs
                 self.failures[one.run.name] = rest[0]
                 print(f"train: error: {one.run.name}: {rest[0]}", file=sys.stderr, flush=True)
             elif word == "done":

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import multiprocessing
 import os
 import signal
 import tempfile
-from typing import Any, Callable, Iterable, TypeVar
+from multiprocessing import resource_tracker
+from typing import Any, Callable, Iterable, Sequence, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -15,6 +17,7 @@ from torch import Tensor
 import attnc.torch
 
 T = TypeVar("T")
+STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Ranks:
@@ -45,37 +48,42 @@ class Ranks:
         return bool(number)
 
 
-def _peer(rank: int, count: int, meeting: str, function: Callable[[Ranks], Any]) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
+def _peer(rank: int, count: int, meeting: str, function: Callable[..., Any], given: Sequence[Any]) -> None:
+    for number in STOPS:
         signal.signal(number, signal.SIG_IGN)  # process 0 tells when to stop
+    torch.set_num_threads(1)
     _join(rank, count, meeting)
-    function(Ranks(rank, count))
+    function(Ranks(rank, count), *given)
 
 
 def _join(rank: int, count: int, meeting: str) -> None:
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # the host's name may have no address
-    dist.init_process_group("gloo", init_method="file://" + meeting, rank=rank, world_size=count)
+    dist.init_process_group("gloo", init_method="file://" + meeting, rank=rank, world_size=count,
+                            timeout=datetime.timedelta(minutes=5))
 
 
-def divide(count: int, function: Callable[[Ranks], T]) -> T:
-    """Calls the function in `count` processes of this machine. This one is process 0; the others are ended when it has
-    returned. Returns its result."""
+def divide(count: int, function: Callable[..., T], given: Sequence[Any], own: Sequence[Any]) -> T:
+    """Calls function(Ranks, *given) in `count` processes of this machine. This one is process 0, where `own` arguments
+    follow; the others are ended when it has returned. Returns its result."""
     if count == 1:
-        return function(Ranks())
+        return function(Ranks(), *given, *own)
+    # A fork of this process could hang: it may have the group of an earlier call, but not the group's threads.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["attnc.torch"])
     with tempfile.TemporaryDirectory() as folder:
         meeting = os.path.join(folder, "meeting")
-        start = multiprocessing.get_context("fork").Process
-        peers = [start(target=_peer, args=(rank, count, meeting, function), daemon=True) for rank in range(1, count)]
+        peers = [context.Process(target=_peer, args=(rank, count, meeting, function, given), daemon=True)
+                 for rank in range(1, count)]
+        resource_tracker.ensure_running()  # its start would unblock the signals
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # Ctrl-C would end peers that are just starting
         for peer in peers:
             peer.start()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         try:
             _join(0, count, meeting)
-            made = function(Ranks(0, count))
-            for peer in peers:
-                peer.join()
+            return function(Ranks(0, count), *given, *own)
         finally:
             for peer in peers:
                 peer.kill()  # after an exception here, it would wait for a message
             if dist.is_initialized():
                 dist.destroy_process_group()
-    return made

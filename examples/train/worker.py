@@ -189,11 +189,12 @@ class Training:
 def train(run: Run, folder: str, text: str, is_stopped: Callable[[], bool], tell: Tell) -> bool:
     """Returns True if the run is complete. If it was stopped, it left a checkpoint."""
     torch.set_num_threads(1)
-    return divide(run.ranks, lambda ranks: _train(Training(run, folder, text, ranks), is_stopped, tell))
+    return divide(run.ranks, _train, (run, folder, text), (is_stopped, tell))
 
 
-def _train(at: Training, is_stopped: Callable[[], bool], tell: Tell) -> bool:
-    run = at.run
+def _train(ranks: Ranks, run: Run, folder: str, text: str, is_stopped: Callable[[], bool] = lambda: False,
+           tell: Tell = lambda step, loss: None) -> bool:
+    at = Training(run, folder, text, ranks)
     saved = told = time.monotonic()
     loss = at.curve[-1]["loss"] if at.curve else math.nan
     while at.step < run.steps:

@@ -85,7 +85,8 @@ def cases(name, python, settings, only, link):
     command = [os.path.join(link, os.path.relpath(python, BUILD)), *words, *(['--only', only] if only else [])]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=settings | {'TMPDIR': os.path.dirname(link)}, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors='replace', start_new_session=True)
-    timer = threading.Timer(LIMIT, stop, (name, process))
+    ended = []
+    timer = threading.Timer(LIMIT, stop, (process, ended))
     timer.start()
     last = None
     for line in process.stdout:
@@ -94,14 +95,14 @@ def cases(name, python, settings, only, link):
     timer.cancel()
     process.wait()
     if not last:
-        say('FAIL', name, 'exit status %d' % process.returncode)
+        say('FAIL', name, ''.join(ended) or 'exit status %d' % process.returncode)
     elif last[1]:
         for key, number in zip(count, map(int, last.groups())):
             count[key] += number
 
 
-def stop(name, process):
-    print('%s: no end after %d s; its processes, with seconds of CPU:\n%s' % (name, LIMIT, processes_of(process.pid)), flush=True)
+def stop(process, ended):
+    ended.append('no end after %d s; its processes, with seconds of CPU:\n%s' % (LIMIT, processes_of(process.pid)))
     os.killpg(process.pid, signal.SIGKILL)
 
 
