@@ -289,14 +289,11 @@ static bool is_tiled(const struct graph *g, const struct value *param)
     return false;
 }
 
-/* Returns whether the spec has the array under `arrays:`. In a spec that decodes, `document` counts as such an array,
-   so calls with a state take the ids of new tokens. */
-static bool is_declared(const struct spec *spec, const char *name)
+/* Returns whether calls treat the array like one of `arrays:`. In a spec that decodes, they also do so for `document`:
+   its ids come with the new tokens. */
+static bool like_declared(const struct spec *spec, const char *name)
 {
-    if (spec->emit & EMIT_DECODE && strcmp(name, "document") == 0) return true;
-    for (int k = 0; k < spec->arrays.count; k++)
-        if (strcmp(spec->arrays.array[k].name, name) == 0) return true;
-    return false;
+    return spec_array(spec, name) >= 0 || (spec->emit & EMIT_DECODE && strcmp(name, "document") == 0);
 }
 
 static bool compares_ids(const struct graph *g, const struct value *param)
@@ -387,7 +384,7 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
                                    .dtype = value->bytes      ? DTYPE_U8
                                             : value->integers ? DTYPE_I32
                                                               : real,
-                                   .declared = is_declared(spec, value->name),
+                                   .declared = like_declared(spec, value->name),
                                    .compared = compares_ids(source, value),
                                    .of_terms = !value->integers && only_in_terms(source, v),
                                    .tiled = is_tiled(source, value),

@@ -136,9 +136,8 @@ static void check_arrays(const struct checker *x)
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
         if (!is_of_tokens(a) || array_grows(a)) continue;
-        struct position at = spec->emit_at;
-        for (int n = 0; n < spec->arrays.count; n++)
-            if (strcmp(spec->arrays.array[n].name, a->name) == 0) at = spec->arrays.array[n].at;
+        const int declared = spec_array(spec, a->name);
+        const struct position at = declared < 0 ? spec->emit_at : spec->arrays.array[declared].at;
         if (a->role == ROLE_PER_KEY || a->role == ROLE_PER_QUERY) {
             const char *const tokens = a->role == ROLE_PER_KEY ? "Nk" : "Nq";
             diagnostics_error(x->d, at, "an array of this shape has no rows of new tokens, so '%s' cannot be decoded",

@@ -11,10 +11,7 @@
 /* Whether the spec declares the array. The caller gives the distance between its elements, which need not be 1. */
 static bool is_declared(const struct compilation *c, const struct array *a)
 {
-    bool declared = false;
-    for (int k = 0; k < (c->spec ? c->spec->arrays.count : 0) && a->kind == ARRAY_PARAM; k++)
-        declared |= strcmp(c->spec->arrays.array[k].name, a->name) == 0;
-    return declared;
+    return c->spec && a->kind == ARRAY_PARAM && spec_array(c->spec, a->name) >= 0;
 }
 
 /* Whether r can be read in whole vectors: lanes are contiguous, and no vector crosses a row's end. */

@@ -71,6 +71,13 @@ bool spec_has_storage(const struct spec *spec)
     return spec->k_storage || spec->v_storage;
 }
 
+int spec_array(const struct spec *spec, const char *name)
+{
+    for (int k = 0; k < spec->arrays.count; k++)
+        if (strcmp(spec->arrays.array[k].name, name) == 0) return k;
+    return -1;
+}
+
 int64_t spec_pair_bytes(const struct spec *spec)
 {
     return dtype_row_bytes(spec_type_of_keys(spec), spec->head_dim) +

@@ -198,6 +198,9 @@ int64_t spec_pair_bytes(const struct spec *spec);
    elements of the key. */
 int64_t spec_pair_elements(const struct spec *spec);
 
+/* Returns the number in spec->arrays of the array with this name, or -1. (spec.c) */
+int spec_array(const struct spec *spec, const char *name);
+
 /* Calls `visit` for each expression of a spec, with the key that has the expression. (spec.c) */
 void spec_expressions(const struct spec *spec,
                       void (*visit)(void *user, const char *key, const struct expression *expression), void *user);
