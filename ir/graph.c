@@ -46,7 +46,10 @@ static int add(struct graph *g, struct value v)
 struct graph *graph_copy(const struct graph *g)
 {
     struct graph *copy = graph_new(g->module);
-    for (int v = 0; v < g->values; v++) add(copy, g->value[v]);
+    copy->capacity = g->values + g->values / 4 + 8; /* passes add values to their copies */
+    copy->value = arena_alloc(g->module->arena, (size_t)copy->capacity * sizeof *copy->value);
+    if (g->values) memcpy(copy->value, g->value, (size_t)g->values * sizeof *copy->value);
+    copy->values = g->values;
     copy->by_chunks = g->by_chunks;
     copy->outputs = g->outputs;
     memcpy(copy->output, g->output, sizeof copy->output);

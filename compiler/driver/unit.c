@@ -180,6 +180,12 @@ static struct distances distances_of_unit(const struct unit *p, struct diagnosti
     return of;
 }
 
+/* Returns the target to load on this machine, or NULL for all targets. */
+static const struct target *target_to_load(const struct unit *p, const struct options *o)
+{
+    return o->named_targets ? NULL : unit_target_here(p);
+}
+
 struct unit *unit_make(const char *file, const struct options *o, enum status *status)
 {
     struct text source = {0};
@@ -215,6 +221,11 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     int targets = 0;
     for (int t = 0; p->spec && t < o->targets; t++)
         targets += target_versions(arena, o->target[t], p->spec->dtype, target + targets);
+    for (int t = 0; t < targets && o->only_here && !o->named_targets; t++) {
+        if (!target_runs(target[t])) continue;
+        target[0] = target[t];
+        targets = 1;
+    }
     struct diagnostics *of_schedule = d;
     if (good && o->tuned && !o->schedule) good = tuned_schedule(p, file, o, &of_schedule, status);
     good = good && versions_make(p, target, targets, o, d, of_schedule);
@@ -236,7 +247,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     p->standalone = o->standalone;
     p->command = reproducing(arena, file, o, p);
     if (!o->emit) return p;
-    emit_source(emission_of(p), NULL, p->command, &p->source);
+    if (!o->only_here || !target_to_load(p, o)) emit_source(emission_of(p), NULL, p->command, &p->source);
     emit_header(emission_of(p), p->command, &p->header);
     return p;
 }
@@ -257,12 +268,6 @@ void unit_warn(const struct unit *p, const struct options *o)
     spec_warn(p->spec, false, d);
     overflow_warn(p->spec, p->graph, (const struct compilation *const *)p->compilation, p->compilations, d);
     diagnostics_flush(d, stderr, o->console.color);
-}
-
-/* Returns the target to load on this machine, or NULL for all targets. */
-static const struct target *target_to_load(const struct unit *p, const struct options *o)
-{
-    return o->named_targets ? NULL : unit_target_here(p);
 }
 
 void unit_emit_here(const struct unit *p, const struct options *o, const char *command, struct text *source,

@@ -38,6 +38,7 @@ struct options {
     const struct target *target[MAX_TARGETS];
     int targets;
     bool named_targets; /* the targets come from --target */
+    bool only_here;     /* of default targets, compile only the one that this machine loads */
     bool python;        /* NAME.py is requested, so NAME must be valid in Python */
     int threads;        /* the number of threads; 0 means OpenMP's default */
     /* Arguments of bench and explain that are not parsed yet (bench/options.c). NULL means that an option was not

@@ -204,7 +204,9 @@ int command_run(const struct options *o)
     int64_t chunk[RUN_MAX_CHUNKS];
     if (o->chunks && !run_chunk_sizes(o, chunk)) return STATUS_USAGE;
     enum status status = STATUS_DONE;
-    struct unit *unit = unit_make(o->file[0], o, &status);
+    struct options here = *o;
+    here.only_here = true;
+    struct unit *unit = unit_make(o->file[0], &here, &status);
     if (!unit) return (int)status;
     unit_warn(unit, o);
     struct stat info;
