@@ -1,8 +1,15 @@
 """Runs the Python blocks of the documents that need PyTorch or JAX. tests/readme.py runs the others."""
+import multiprocessing
 import os
 import re
+import traceback
 
 from common import *
+
+try:
+    import torch   # once, for the processes of all blocks; JAX cannot be forked
+except ImportError:
+    pass
 
 
 def blocks():
@@ -18,10 +25,27 @@ def blocks():
 ONE_PROCESS = {'RANK': '0', 'WORLD_SIZE': '1', 'MASTER_ADDR': 'localhost', 'MASTER_PORT': '0'}
 
 
+def program(folder, text):
+    os.chdir(folder)
+    os.environ.update(JAX_PLATFORMS='cpu', **(ONE_PROCESS if 'init_process_group' in text else {}))
+    for descriptor in 1, 2:
+        os.dup2(os.open('said', os.O_WRONLY | os.O_CREAT | os.O_APPEND), descriptor)
+    status = 1
+    try:
+        exec(compile(text, 'block', 'exec'), {'__name__': '__main__'})
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    os._exit(status)   # without the end of the threads that the parent has
+
+
 def run(folder, text):
-    done = execute([sys.executable, '-c', text], cwd=folder,
-                   env=dict(os.environ, JAX_PLATFORMS='cpu', **(ONE_PROCESS if 'init_process_group' in text else {})), timeout=300)
-    check(done.returncode == 0, done.stderr[-1500:])
+    process = multiprocessing.get_context('fork').Process(target=program, args=(folder, text))
+    process.start()
+    process.join(300)
+    process.kill()
+    with open(os.path.join(folder, 'said')) as f: check(process.exitcode == 0, f.read()[-1500:])
 
 
 for number, text in enumerate(blocks()):
