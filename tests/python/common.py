@@ -17,6 +17,7 @@ os.environ['ATTNC_CC'] = quick.compiler(HELD)
 atexit.register(shutil.rmtree, HELD, True)
 os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
 os.environ.setdefault('TORCHINDUCTOR_VEC_ISA_OK', '0')   # to find the processor's vectors takes longer than the tests
+os.environ.setdefault('TORCHINDUCTOR_COMPILE_THREADS', '1')   # more would start processes, each of which loads PyTorch
 
 import numpy as np
 
