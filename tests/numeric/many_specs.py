@@ -54,6 +54,10 @@ FOUND = {
         'similarity': {'polynomial': {'degree': 2}}, 'mask': 'causal', 'arrays': {'rate': {'shape': ['H', 'D']}},
         'delta': {'rate': '0.1'}, 'decay': {'log': '-exp(rate[h][d]) * 0.2'}, 'shape': {'head_dim': 1},
         'emit': ['forward', 'backward'], 'n_q': 20, 'n_k': 20},
+    'denominator_beyond_f64': {
+        'similarity': 'softmax', 'mask': {'all': ['causal', {'expr': 'j < 40'}]}, 'normalize': 'none',
+        'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}}, 'decay': {'log': 'gate[b][h][t] * 90'}, 'n_q': 159,
+        'n_k': 159, 'shape': {'head_dim': 16}, 'emit': ['forward', 'statistics']},
     'gradient_of_padding': {
         'similarity': {'linear': {'features': {'relu': {'eps': 1}}, 'modify': 's * exp(a0[j] / 4)'}}, 'mask': 'lengths',
         'algorithm': 'linear', 'arrays': {'a0': {'shape': ['Nk']}}, 'shape': {'head_dim': 4}, 'n_q': 20, 'n_k': 25,
@@ -248,11 +252,10 @@ def again(suite):
 
 def found(folder, suite, name):
     spec = FOUND[name] | {'name': 'spec'}
-    sizes = {'heads': 2 if 'delta' in spec else 4, 'n_q': 60, 'n_k': 60}
-    sizes |= {key: spec.pop(key) for key in sizes if key in spec}
-    d = draw_spec.draw(1, 0, True) | sizes | {
-        'spec': spec, 'kv_heads': 2, 'batch': 2, 'chunks': [60, 7, 1], 'targets': suite.runnable[-1:],
-        'flags': ['-O0'], 'checks': False}
+    d = draw_spec.draw(1, 0, True) | {
+        'spec': spec, 'heads': 2 if 'delta' in spec else 4, 'kv_heads': 2, 'batch': 2, 'n_q': 60, 'n_k': 60,
+        'chunks': [60, 7, 1], 'targets': suite.runnable[-1:], 'flags': ['-O0'], 'checks': False}
+    d |= {key: spec.pop(key) for key in ('heads', 'batch', 'n_q', 'n_k', 'seed', 'targets') if key in spec}
     verdict, kind, said = apart(suite, d, folder + '/spec')
     if verdict != 'ok': raise Failure(said)
     return said
