@@ -84,11 +84,14 @@ def exact_definitions(seed=None, number=np.float64):
 def stepped_definitions():
     """Returns definitions.py in which each computed row of q or k moves by half an ulp of f32: after a step of
     `prepare`, a feature map, and a product of a sketch. A kernel rounds these rows. If two elements of a row are almost
-    equal, or two rows of length 1 almost opposite, moving the inputs shows little of that."""
+    equal, or two rows of length 1 almost opposite, moving the inputs shows little of that. A state stores keys in fewer
+    bits. A key that is nearly in the middle between two of their numbers may become either, as the steps of `prepare`
+    and the type's scale are rounded."""
     found = importlib.util.spec_from_file_location('stepped', definitions.__file__)
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
-    rng, prepare, features, sketch = np.random.default_rng(0), module.prepare, module.features, module.sketch
+    rng, prepare, features, sketch, kept = (np.random.default_rng(0), module.prepare, module.features, module.sketch,
+                                            module.kept)
 
     def moved(x):
         return x * (1 + rng.choice([-1, 1], x.shape) * 2.0 ** -24)
@@ -97,6 +100,7 @@ def stepped_definitions():
         for step in spec.get('prepare', []): q, k = map(moved, prepare({**spec, 'prepare': [step]}, P, q, k))
         return q, k
     module.prepare = steps
+    module.kept = lambda k, kind: kept(k * (1 + rng.choice([-1, 1], k.shape) * 2.0 ** -21), kind)
     module.features = lambda *arguments: moved(features(*arguments))
     module.sketch = lambda P, x, r, degree, *more: x if degree == 1 else moved(sketch(P, x, r, degree, *more))
     return module

@@ -89,6 +89,13 @@ FOUND = {
     'rows_of_two_iterations': {
         'prepare': ['layernorm'], 'similarity': 'softmax', 'project': {'linformer': {'size': 4}},
         'shape': {'head_dim': 4}, 'heads': 12, 'n_q': 3},
+    'stored_between_two_numbers': {
+        'prepare': [{'rmsnorm': {'affine': True}}, 'l2norm', {'scale': {'by': 0.5}},
+                    {'rope': {'angle': 'tanh(turn0[b][i]) * (t + 1)'}}],
+        'similarity': {'custom': {'weight': 'exp(s + a0[h] + a1[b][h])'}}, 'mask': 'causal', 'heads': 3, 'kv_heads': 1,
+        'arrays': {'a0': {'shape': ['H']}, 'a1': {'shape': ['B', 'H']}, 'turn0': {'shape': ['B', 'Nk']}},
+        'n_q': 169, 'n_k': 169, 'seed': 236, 'shape': {'head_dim': 64, 'value_dim': 64}, 'storage': {'k': 'q8_0', 'v': 'q8_0'},
+        'emit': ['forward', 'decode']},
     'transition_in_parts': {
         'similarity': {'polysketch': {'degree': 4, 'sketch': 28}}, 'prepare': ['l2norm'], 'mask': 'causal',
         'normalize': 'sum', 'delta': {'rate': '0.01 / D'}, 'shape': {'head_dim': 2, 'value_dim': 1},
@@ -255,7 +262,7 @@ def found(folder, suite, name):
     d = draw_spec.draw(1, 0, True) | {
         'spec': spec, 'heads': 2 if 'delta' in spec else 4, 'kv_heads': 2, 'batch': 2, 'n_q': 60, 'n_k': 60,
         'chunks': [60, 7, 1], 'targets': suite.runnable[-1:], 'flags': ['-O0'], 'checks': False}
-    d |= {key: spec.pop(key) for key in ('heads', 'batch', 'n_q', 'n_k', 'seed', 'targets') if key in spec}
+    d |= {key: spec.pop(key) for key in ('heads', 'kv_heads', 'batch', 'n_q', 'n_k', 'seed') if key in spec}
     verdict, kind, said = apart(suite, d, folder + '/spec')
     if verdict != 'ok': raise Failure(said)
     return said
