@@ -82,6 +82,10 @@ FOUND = {
     'pages_of_another_head': {
         'similarity': {'custom': {'weight': 'exp(a[H - 1 - h][j] / 4)'}}, 'mask': {'window': {'left': 9}},
         'emit': ['forward', 'decode'], 'arrays': {'a': {'shape': ['H', 'Nk']}}, 'shape': {'head_dim': 4}},
+    'order_of_other_sequences': {
+        'similarity': {'polynomial': {'degree': 1}}, 'shape': {'head_dim': 4}, 'emit': ['forward', 'decode'],
+        'mask': {'all': ['causal', 'document', {'expr': 'j < u0[b]'}]}, 'arrays': {'u0': {'shape': ['B'], 'type': 'int'}},
+        'heads': 2, 'kv_heads': 1, 'batch': 3, 'n_q': 110, 'n_k': 110, 'seed': 1057, 'ids': 'many', 'chunks': [7]},
     'rate_of_all_sequences': {
         'similarity': {'linear': {'features': 'identity'}}, 'prepare': ['l2norm'], 'mask': 'causal',
         'normalize': 'none', 'arrays': {'beta': {'shape': ['H', 'Nk']}},
@@ -262,7 +266,7 @@ def found(folder, suite, name):
     d = draw_spec.draw(1, 0, True) | {
         'spec': spec, 'heads': 2 if 'delta' in spec else 4, 'kv_heads': 2, 'batch': 2, 'n_q': 60, 'n_k': 60,
         'chunks': [60, 7, 1], 'targets': suite.runnable[-1:], 'flags': ['-O0'], 'checks': False}
-    d |= {key: spec.pop(key) for key in ('heads', 'kv_heads', 'batch', 'n_q', 'n_k', 'seed') if key in spec}
+    d |= {key: spec.pop(key) for key in ('heads', 'kv_heads', 'batch', 'n_q', 'n_k', 'seed', 'ids', 'chunks') if key in spec}
     verdict, kind, said = apart(suite, d, folder + '/spec')
     if verdict != 'ok': raise Failure(said)
     return said

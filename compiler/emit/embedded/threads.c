@@ -234,6 +234,8 @@ static int count_tasks(struct job *job, int threads)
 #if IDS
 #if CARRIED
     const int ordered = this->any_order || call->kept; /* in a call with a state, SPEC_extend has checked the ids */
+#elif OWN_PARAMS
+    const int ordered = this->any_order || call->params == &call->own; /* as above; the state has more rows of ids */
 #else
     const int ordered = this->any_order;
 #endif
