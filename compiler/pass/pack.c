@@ -37,10 +37,13 @@ static void axes_read(const struct loops *l, const struct ref *r, int *axes)
     }
 }
 
-/* Whether subscript k of r is a number along an axis whose size is known only at run time. */
+/* Whether subscript k of r is a number along an axis whose size is known only at run time, or is computed along such an
+   axis that is no sequence, as the head of a[H - 1 - h][j] is. Then the copy lacks this axis. */
 static bool is_number(const struct loops *l, const struct ref *r, int k)
 {
-    return r->sub[k]->op == EXPR_INT && l->module->axis[l->array[r->of].axes[k]].source != SIZE_CONSTANT;
+    const struct axis *const axis = &l->module->axis[l->array[r->of].axes[k]];
+    return axis->source != SIZE_CONSTANT &&
+           (r->sub[k]->op == EXPR_INT || (ref_axis(r, k) < 0 && !axis_is_sequence(axis)));
 }
 
 static bool same_axes(const struct loops *l, const struct ref *a, const struct ref *b)
@@ -90,7 +93,8 @@ static int packed_along(struct loops *l, struct stmt **loops, int depth, const s
     for (int f = 0; f < depth; f++) {
         if (loops[f]->parallel) outer = f;
         for (int k = 0; k < a->rank; k++)
-            if (loops[f]->axis == axes[k]) outer = f;
+            if (loops[f]->axis == axes[k] || (is_number(l, r, k) && (expr_axes(r->sub[k]) >> loops[f]->axis & 1)))
+                outer = f;
     }
     struct stmt **at = depth ? &loops[outer]->body : &l->body;
     for (; *at && (*at)->op == LOOPS_COPY; at = &(*at)->next)

@@ -86,6 +86,9 @@ FOUND = {
         'similarity': {'polynomial': {'degree': 1}}, 'shape': {'head_dim': 4}, 'emit': ['forward', 'decode'],
         'mask': {'all': ['causal', 'document', {'expr': 'j < u0[b]'}]}, 'arrays': {'u0': {'shape': ['B'], 'type': 'int'}},
         'heads': 2, 'kv_heads': 1, 'batch': 3, 'n_q': 110, 'n_k': 110, 'seed': 1057, 'ids': 'many', 'chunks': [7]},
+    'packed_row_of_another_head': {
+        'similarity': {'linear': {'features': {'favor_positive': {'count': 1}}, 'modify': 's * exp(a[H - 1 - h][j])'}},
+        'mask': 'causal', 'shape': {'head_dim': 3}, 'arrays': {'a': {'shape': ['H', 'Nk']}}, 'algorithm': 'quadratic'},
     'rate_of_all_sequences': {
         'similarity': {'linear': {'features': 'identity'}}, 'prepare': ['l2norm'], 'mask': 'causal',
         'normalize': 'none', 'arrays': {'beta': {'shape': ['H', 'Nk']}},
