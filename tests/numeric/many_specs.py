@@ -96,6 +96,10 @@ FOUND = {
     'rows_of_two_iterations': {
         'prepare': ['layernorm'], 'similarity': 'softmax', 'project': {'linformer': {'size': 4}},
         'shape': {'head_dim': 4}, 'heads': 12, 'n_q': 3},
+    'statistics_of_rotations': {
+        'prepare': [{'rope': {'dims': 12}}, {'rope': {'base': 1.5}}, {'rope': {'base': 500.0, 'dims': 24}}],
+        'similarity': {'linear': {'features': {'favor_trig': {'count': 17}}}}, 'shape': {'head_dim': 32}, 'dtype': 'f64',
+        'mask': {'expr': 'j % 2 == 0'}, 'emit': ['forward', 'statistics'], 'n_q': 62, 'n_k': 62},
     'stored_between_two_numbers': {
         'prepare': [{'rmsnorm': {'affine': True}}, 'l2norm', {'scale': {'by': 0.5}},
                     {'rope': {'angle': 'tanh(turn0[b][i]) * (t + 1)'}}],
