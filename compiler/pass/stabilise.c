@@ -8,7 +8,9 @@
    - Features times a state become the sum over f of (feature[f] * 2^M[f]) * (state[f] * 2^-M[f]). The first factor is
      an exponential, too.
    - A product of two exponentials becomes a sum of exp(a + b), because exp(a) or exp(b) could underflow.
-   - Gradients from saved rows keep their sums over a sequence, because their weights are divided by the saved sum.
+   - Gradients from saved rows keep their sums over a sequence, because their weights are divided by the saved sum. An
+     exception are carried states, which have a factor of keys or of queries alone, such as exp(j) or 2^-log2(sum).
+     If M has no axis that an inner product sums, the result of the product is relative to M, too.
    - High powers u^p overflow, too (analysis/powers.c). Their sums become sums of (u / M)^p, in the quadratic form
      only. */
 #include "pass.h"
@@ -228,6 +230,7 @@ struct scaling {
        two. */
     int64_t degree;
     const struct expr *const *relative; /* the exponent of each operand of the map, or NULL */
+    bool joins;                         /* exponentials that multiply relative values become part of the exponent */
     bool impossible;
 };
 struct power {
@@ -326,7 +329,10 @@ static struct power scale(struct scaling *s, const struct expr *e)
             return (struct power){expr_make(s->m, EXPR_MUL, e, arg[0].exponent, NULL), NULL};
         case EXPR_ADD:
         case EXPR_SUB: exponent = agree(s, &arg[0], &arg[1]); break;
-        case EXPR_MUL: exponent = exponent_of_product(s, arg[0].exponent, arg[1].exponent); break;
+        case EXPR_MUL:
+            for (int k = 0; k < 2 && s->joins; k++) split_exponential(s, &arg[k]);
+            exponent = exponent_of_product(s, arg[0].exponent, arg[1].exponent);
+            break;
         case EXPR_DIV: exponent = exponent_of_quotient(s, arg[0].exponent, arg[1].exponent); break;
         case EXPR_EQ:
         case EXPR_NE:
@@ -382,6 +388,22 @@ static int inner_sum(const struct graph *g, const struct value *weight)
     return -1;
 }
 
+/* Whether v is an inner product of a state, operand k, over other axes than those in `kept`, and only maps read it. */
+static bool keeps_maximum(const struct graph *g, int number, int k, uint32_t kept)
+{
+    const struct value *const v = &g->value[number], *const state = &g->value[v->operand[k].of];
+    if (v->op != GRAPH_CONTRACT || v->where || graph_is_output(g, number)) return false;
+    for (int a = 0; a < state->rank; a++)
+        for (int b = 0; b < g->module->axes; b++)
+            if ((kept >> state->axes[a] & 1) && (expr_axes(v->operand[k].sub[a]) >> b & 1) && !value_has_axis(v, b))
+                return false;
+    for (int w = number + 1; w < g->values; w++)
+        for (int n = 0; n < g->value[w].operands; n++)
+            if (g->value[w].operand[n].of == number && (g->value[w].op != GRAPH_MAP || g->value[w].online >= 0))
+                return false;
+    return true;
+}
+
 /* Whether v is an inner product of a state, operand k, with a map that can be multiplied by 2^M. */
 static bool can_scale_state(const struct graph *g, const struct value *v, int k)
 {
@@ -415,8 +437,30 @@ static bool find_exponent(const struct graph *g, struct plan *plan)
     return true;
 }
 
-/* Fills in the plan for weight v. Returns false if v cannot be rewritten. `maximum`: see struct stabilising. */
-static bool make_plan(const struct graph *g, int v, const int *maximum, struct plan *plan)
+/* Returns the axes of M, as bits: the axes that all sums share, and that the weight or the region has. */
+static uint32_t kept_axes(const struct graph *g, const struct plan *plan)
+{
+    const struct value *weight = &g->value[plan->weight], *first = &g->value[plan->sum[0]];
+    uint32_t axes = 0;
+    for (int a = 0; a < first->rank; a++) {
+        int axis = first->axes[a];
+        bool kept = value_has_axis(weight, axis) || (plan->where && (expr_axes(plan->where) >> axis & 1));
+        for (int s = 1; s < plan->sums; s++) kept &= value_has_axis(&g->value[plan->sum[s]], axis);
+        if (kept) axes |= UINT32_C(1) << axis;
+    }
+    return axes;
+}
+
+static bool has_chunks(const struct graph *g, int v)
+{
+    bool chunks = false;
+    for (int k = 0; k < g->value[v].rank; k++) chunks |= axis_is_chunks(&g->module->axis[g->value[v].axes[k]]);
+    return chunks;
+}
+
+/* Fills in the plan for weight v. Returns false if v cannot be rewritten. `maximum`: see struct stabilising. `growing`:
+   the sums are carried states of gradients. */
+static bool make_plan(const struct graph *g, int v, const int *maximum, bool growing, struct plan *plan)
 {
     const struct value *weight = &g->value[v];
     if (weight->op != GRAPH_MAP || graph_is_output(g, v)) return false;
@@ -439,42 +483,41 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, struct p
             plan->where = user->where;
             plan->sum[plan->sums++] = w;
         }
-    bool divided = false;
+    bool divided = false, of_states = growing && plan->running && !plan->degree;
+    for (int s = 0; s < plan->sums && of_states; s++) of_states = has_chunks(g, plan->sum[s]);
+    if (growing && plan->running && !of_states) return false;
+    const uint32_t kept = plan->sums ? kept_axes(g, plan) : 0;
+    int inner = 0, product[MAX_OPERANDS]; /* inner products of the sums that are relative to M, too */
     for (int w = 0; w < g->values; w++) {
         const struct value *user = &g->value[w];
         const struct expr *relative[MAX_OPERANDS] = {NULL};
         bool any = false;
-        for (int k = 0; k < user->operands; k++)
+        for (int k = 0; k < user->operands; k++) {
             for (int s = 0; s < plan->sums; s++) {
                 if (user->operand[k].of != plan->sum[s]) continue;
-                if (user->op != GRAPH_MAP && !(plan->running && !plan->degree && can_scale_state(g, user, k)))
+                if (of_states && keeps_maximum(g, w, k, kept)) {
+                    if (inner == MAX_OPERANDS) return false;
+                    product[inner++] = w;
+                } else if (user->op != GRAPH_MAP && !(plan->running && !plan->degree && can_scale_state(g, user, k)))
                     return false;
                 relative[k] = expr_leaf(g->module, EXPR_OPERAND, MAX_OPERANDS);
                 any = true;
             }
+            for (int s = 0; s < inner; s++) {
+                if (user->operand[k].of != product[s]) continue;
+                relative[k] = expr_leaf(g->module, EXPR_OPERAND, MAX_OPERANDS);
+                any = true;
+            }
+        }
         if (!any || user->op != GRAPH_MAP) continue;
         if (reads_others(g, user, maximum, plan->degree)) return false;
-        struct scaling trial = {.m = g->module, .degree = plan->degree, .relative = relative};
+        struct scaling trial = {.m = g->module, .degree = plan->degree, .relative = relative, .joins = growing};
         const struct power result = scale(&trial, user->expr);
         if (trial.impossible || user->operands + 2 > MAX_OPERANDS) return false;
         divided |= result.exponent != expr_leaf(g->module, EXPR_OPERAND, MAX_OPERANDS);
     }
     /* if no map divides by M^degree, results overflow anyway, so the rewriting gains nothing */
     return plan->sums > 0 && (divided || !plan->degree);
-}
-
-/* Finds the axes of M: the axes that all sums share, and that the weight or the region has. Returns their number. */
-static int kept_axes(const struct graph *g, const struct plan *plan, int *axes)
-{
-    const struct value *weight = &g->value[plan->weight], *first = &g->value[plan->sum[0]];
-    int rank = 0;
-    for (int a = 0; a < first->rank; a++) {
-        int axis = first->axes[a];
-        bool kept = value_has_axis(weight, axis) || (plan->where && (expr_axes(plan->where) >> axis & 1));
-        for (int s = 1; s < plan->sums; s++) kept &= value_has_axis(&g->value[plan->sum[s]], axis);
-        if (kept) axes[rank++] = axis;
-    }
-    return rank;
 }
 
 /* ---- the rewriting ---- */
@@ -484,6 +527,7 @@ enum { OF_WEIGHT = -2 }; /* the value is an inner sum, which is rewritten with i
 struct stabilising {
     struct graph *g;
     struct module *m;
+    bool growing; /* as in struct gradient_graphs, if the program reads saved rows */
     int capacity;
     int *maximum;          /* for each value: its maximum M, -1 if there is none, or OF_WEIGHT */
     struct ref joined_map; /* join_state's last result is joined_map * 2^joined_maximum */
@@ -576,15 +620,22 @@ static void join_state(struct stabilising *x, int user, int k)
 
 static void apply(struct stabilising *x, const struct plan *plan)
 {
+    static const double NO_EXPONENT = -1e30;
     struct graph *g = x->g;
     const int before = g->values;
-    int axes[MAX_RANK], rank = kept_axes(g, plan, axes), at = plan->sum[0];
+    const uint32_t kept = kept_axes(g, plan);
+    int axes[MAX_RANK], rank = 0, at = plan->sum[0];
+    for (int k = 0; k < g->value[at].rank; k++)
+        if (kept >> g->value[at].axes[k] & 1) axes[rank++] = g->value[at].axes[k];
     const struct value weight = g->value[plan->weight];
     struct value made;
     int top, maximum;
     if (plan->inner < 0) {
         made = weight;
         made.expr = plan->degree ? expr_make(x->m, EXPR_ABS, plan->exponent, NULL, NULL) : plan->exponent;
+        if (x->growing && plan->others) /* a term of 0 may have any exponent */
+            made.expr = expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_EQ, plan->others, expr_real(x->m, 0), NULL),
+                                  expr_real(x->m, NO_EXPONENT), made.expr);
         /* weights that differ in other factors share the maximum and the exponential */
         top = insert_once(x, &at, made);
         /* the maximum of a power is a divisor, so it is above 0 */
@@ -645,6 +696,10 @@ static void apply(struct stabilising *x, const struct plan *plan)
     for (int w = maximum + 1; w < g->values; w++)
         for (int k = 0; k < g->value[w].operands; k++) {
             if (x->maximum[g->value[w].operand[k].of] != maximum || g->value[w].op == GRAPH_MAP) continue;
+            if (x->growing && keeps_maximum(g, w, k, kept)) {
+                x->maximum[w] = maximum;
+                continue;
+            }
             const int old = g->values;
             join_state(x, w, k);
             w += g->values - old;
@@ -661,6 +716,26 @@ static const struct expr *times_power(struct module *m, const struct expr *e, co
     return expr_make(m, EXPR_MUL, e, raised(m, exponent, degree), NULL);
 }
 
+/* Returns a reference to what M is where r reads a value relative to it: a sum, or an inner product with one. */
+static struct ref maximum_of(const struct stabilising *x, const struct ref *r, int maximum)
+{
+    const struct graph *const g = x->g;
+    const struct value *const v = &g->value[r->of];
+    struct ref at = graph_ref(g, maximum, NULL);
+    const struct ref *sum = NULL;
+    for (int k = 0; k < v->operands; k++)
+        if (x->maximum[v->operand[k].of] == maximum) sum = &v->operand[k];
+    for (int a = 0; a < at.rank; a++) {
+        const int axis = g->value[maximum].axes[a];
+        for (int n = 0; n < (sum ? sum->rank : 0); n++)
+            if (g->value[sum->of].axes[n] == axis) at.sub[a] = sum->sub[n];
+        for (int n = 0; n < r->rank; n++)
+            if (sum || v->axes[n] == axis)
+                at.sub[a] = expr_replace(x->m, at.sub[a], expr_leaf(x->m, EXPR_INDEX, v->axes[n]), r->sub[n]);
+    }
+    return at;
+}
+
 /* Returns the maximum M that each operand of the map is relative to, or NULL if there is none. */
 static const struct expr *const *relative_operands(struct stabilising *x, struct value *map, struct scaling *s)
 {
@@ -671,10 +746,7 @@ static const struct expr *const *relative_operands(struct stabilising *x, struct
         const struct ref *r = &map->operand[k];
         int maximum = x->maximum[r->of];
         if (maximum < 0) continue;
-        struct ref at = graph_ref(g, maximum, NULL);
-        for (int a = 0; a < at.rank; a++)
-            for (int n = 0; n < r->rank; n++)
-                if (g->value[r->of].axes[n] == g->value[maximum].axes[a]) at.sub[a] = r->sub[n];
+        const struct ref at = maximum_of(x, r, maximum);
         relative[k] = expr_leaf(x->m, EXPR_OPERAND, graph_operand(map, &at));
         s->degree = g->value[r->of].power;
         any = true;
@@ -685,13 +757,13 @@ static const struct expr *const *relative_operands(struct stabilising *x, struct
 /* Whether the power of M cancels in `map`, as in the logarithm of a sum. */
 static bool cancels(struct stabilising *x, struct value map)
 {
-    struct scaling s = {.m = x->m};
+    struct scaling s = {.m = x->m, .joins = x->growing};
     if (!relative_operands(x, &map, &s)) return false;
     return !scale(&s, map.expr).exponent && !s.impossible;
 }
 
 /* Inlines map v into its users, because its value times the power of M can overflow. Does nothing if v is an output.
-   `always`: also into users in which the power of M does not cancel. */
+   `always`: also into users in which the power of M does not cancel. Growing factors of users join this power. */
 static void move_into_users(struct stabilising *x, int v, bool always)
 {
     struct graph *g = x->g;
@@ -700,7 +772,8 @@ static void move_into_users(struct stabilising *x, int v, bool always)
         for (int k = 0; k < g->value[w].operands && g->value[w].op == GRAPH_MAP; k++) {
             struct value user = g->value[w];
             if (user.operand[k].of != v || user.operands + g->value[v].operands + 2 > MAX_OPERANDS) continue;
-            if (!graph_inline(g, &user, k, &g->value[v]) || !(always || cancels(x, user))) continue;
+            const bool joins = x->growing && (expr_has(user.expr, EXPR_EXP) || expr_has(user.expr, EXPR_EXP2));
+            if (!graph_inline(g, &user, k, &g->value[v]) || !(always || joins || cancels(x, user))) continue;
             g->value[w] = user;
             k = -1;
         }
@@ -710,17 +783,37 @@ static void move_into_users(struct stabilising *x, int v, bool always)
 static void correct(struct stabilising *x, int v)
 {
     struct value map = x->g->value[v];
-    struct scaling s = {.m = x->m};
+    struct scaling s = {.m = x->m, .joins = x->growing};
     if (!relative_operands(x, &map, &s)) return;
     struct power result = scale(&s, map.expr);
     if (result.exponent) move_into_users(x, v, s.degree != 0);
     map.expr = result.exponent ? times_power(x->m, result.e, result.exponent, s.degree) : result.e;
+    if (result.exponent && x->growing) { /* a term of 0 may have any exponent */
+        const struct expr *const zero = expr_real(x->m, 0);
+        map.expr = expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_EQ, result.e, zero, NULL), zero, map.expr);
+    }
     x->g->value[v] = map;
+}
+
+/* Whether map v, or a map that it reads, reads a sum that is relative to a maximum. This maximum joins its exponent
+   later. */
+static bool reads_relative(const struct stabilising *x, int v)
+{
+    bool relative = false;
+    for (int k = 0; k < x->g->value[v].operands; k++) {
+        const int of = x->g->value[v].operand[k].of;
+        relative |= x->maximum[of] >= 0 || (x->g->value[of].op == GRAPH_MAP && reads_relative(x, of));
+    }
+    return relative;
 }
 
 void pass_stabilise(struct compilation *c)
 {
-    struct stabilising stabilising = {.g = c->graph, .m = c->graph->module, .joined_maximum = -1}, *x = &stabilising;
+    struct stabilising stabilising = {.g = c->graph,
+                                      .m = c->graph->module,
+                                      .growing = c->gradients.growing && program_reads_saved(&c->program),
+                                      .joined_maximum = -1},
+                       *x = &stabilising;
     write_out(c->graph);
     if (!program_reads_saved(&c->program)) open_products(c->graph);
     rename_axes(c->graph);
@@ -736,8 +829,9 @@ void pass_stabilise(struct compilation *c)
     for (int rows = 0; rows < 2; rows++)
         for (int v = 0; v < c->graph->values; v++) {
             struct plan plan;
-            if (make_plan(c->graph, v, x->maximum, &plan) && plan.running == (rows == 0) &&
-                !(plan.running && program_reads_saved(&c->program)) &&
+            if (rows && x->growing && reads_relative(x, v)) continue;
+            if (make_plan(c->graph, v, x->maximum, x->growing, &plan) && plan.running == (rows == 0) &&
+                !(plan.running && program_reads_saved(&c->program) && !x->growing) &&
                 !(plan.degree && (!plan.running || c->program.linear)))
                 apply(x, &plan);
         }

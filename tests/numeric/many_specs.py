@@ -65,6 +65,37 @@ FOUND = {
     'gradient_of_query_positions': {
         'similarity': {'custom': {'weight': '(1 + j) * a0[i]'}}, 'mask': 'causal', 'algorithm': 'linear', 'n_k': 25,
         'n_q': 30, 'arrays': {'a0': {'shape': [33]}}, 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward']},
+    'growing_linear': {
+        'similarity': {'linear': {'features': {'relu': {'eps': 0.01}}, 'modify': 's * exp(j * 2.6)'}}, 'mask': 'causal',
+        'algorithm': 'linear', 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward'], 'n_q': 36, 'n_k': 36},
+    'growing_linear_array': {
+        'similarity': {'linear': {'features': 'elu_plus_one', 'modify': 's * exp(a[b][g][j] * 50)'}}, 'mask': 'causal',
+        'arrays': {'a': {'shape': ['B', 'G', 'Nk']}}, 'algorithm': 'linear', 'shape': {'head_dim': 4, 'value_dim': 7},
+        'emit': ['forward', 'backward'], 'n_q': 36, 'n_k': 36},
+    'growing_linear_integers': {
+        'similarity': {'linear': {'features': 'elu_plus_one', 'modify': 's * exp(a[b][j] * 5.5)'}}, 'mask': 'causal',
+        'arrays': {'a': {'shape': ['B', 'Nk'], 'type': 'int'}}, 'algorithm': 'linear', 'n_q': 25, 'n_k': 36,
+        'shape': {'head_dim': 4, 'value_dim': 7}, 'emit': ['forward', 'backward']},
+    'growing_linear_plus': {
+        'similarity': {'custom': {'weight': 's * s * exp(j * 2.6)'}}, 'mask': 'causal', 'normalize': {'sum_plus': 2},
+        'algorithm': 'linear', 'shape': {'head_dim': 2}, 'emit': ['forward', 'backward'], 'n_q': 36, 'n_k': 36},
+    'growing_linear_query': {
+        'similarity': {'linear': {'features': 'elu_plus_one', 'modify': 's * exp(a[b][i] * 5.5)'}}, 'n_q': 36,
+        'arrays': {'a': {'shape': ['B', 'Nk'], 'type': 'int'}}, 'algorithm': 'linear', 'mask': 'causal', 'n_k': 36,
+        'shape': {'head_dim': 4, 'value_dim': 7}, 'emit': ['forward', 'backward']},
+    'growing_linear_shrinks': {
+        'similarity': {'linear': {'features': 'elu_plus_one', 'modify': 's * exp(j * -2.6)'}}, 'mask': 'causal',
+        'algorithm': 'linear', 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward'], 'n_q': 36, 'n_k': 36},
+    'growing_linear_signed': {
+        'similarity': {'custom': {'weight': '(s + 5) * exp(j * 2.6)'}}, 'mask': 'causal', 'normalize': {'sum_plus': 2},
+        'algorithm': 'linear', 'shape': {'head_dim': 2}, 'emit': ['forward', 'backward'], 'n_q': 36, 'n_k': 36},
+    'growing_linear_window': {
+        'similarity': {'linear': {'features': {'relu': {'eps': 0.01}}, 'modify': 's * exp(j * 2.6)'}}, 'n_q': 36,
+        'mask': {'block_window': {'block': 8, 'left': 1, 'right': 0}}, 'algorithm': 'linear', 'dtype': 'bf16', 'n_k': 36,
+        'shape': {'head_dim': 4}, 'emit': ['forward', 'backward']},
+    'growing_linear_zeros': {
+        'similarity': {'linear': {'features': 'relu', 'modify': 's * exp(j * 2.6)'}}, 'mask': 'causal',
+        'algorithm': 'linear', 'shape': {'head_dim': 2}, 'emit': ['forward', 'backward'], 'n_q': 36, 'n_k': 36},
     'growing_sum': {
         'similarity': {'custom': {'weight': 's * exp(j * 9.0)'}}, 'mask': 'causal', 'normalize': {'sum_plus': 2},
         'algorithm': 'quadratic', 'shape': {'head_dim': 2}, 'emit': ['forward', 'backward'], 'n_q': 20, 'n_k': 20},

@@ -224,7 +224,6 @@ void pass_differentiate(struct compilation *c)
     const struct program *const program = &c->program;
     if (!program_is_differentiated(program)) return;
     struct graph *g = c->graph;
-    if (!program->linear) join_exponentials(g);
     struct reversal reversal = {.c = c,
                                 .g = g,
                                 .m = g->module,
@@ -236,6 +235,8 @@ void pass_differentiate(struct compilation *c)
                                 .before = graph_copy(g)},
                     *x = &reversal;
     const int results = g->outputs;
+    x->c->gradients.growing = program->linear && reversal_has_growing_factors(x);
+    if (!program->linear || x->c->gradients.growing) join_exponentials(g);
     x->active = arena_alloc(x->m->arena, (size_t)x->forward * sizeof *x->active);
     x->of = arena_alloc(x->m->arena, (size_t)x->forward * sizeof *x->of);
     find_active(x);

@@ -21,6 +21,8 @@ static struct value map_over(const struct reversal *x, int like, uint32_t bits)
 static const struct expr *times(struct reversal *x, const struct expr *a, const struct expr *b)
 {
     if (expr_is_real(a, 1) || expr_is_real(b, 1)) return expr_is_real(a, 1) ? b : a;
+    if (x->c->gradients.growing && b->op == EXPR_SELECT && expr_is_real(b->arg[1], 0)) /* a may be infinite there */
+        return expr_make(x->m, EXPR_SELECT, b->arg[0], b->arg[1], times(x, a, b->arg[2]));
     return expr_make(x->m, EXPR_MUL, a, b, NULL);
 }
 
@@ -43,6 +45,11 @@ struct gradient_term reversal_divided(struct reversal *x, struct gradient_term t
     if (t.by < 0) return t;
     struct value inverse = map_over(x, t.by, reversal_axes(x, t.by)),
                  product = map_over(x, t.value, reversal_axes(x, t.value) | reversal_axes(x, t.by));
+    if (x->c->gradients.growing) {
+        const struct expr *const e = reversal_value(x, &product, t.value);
+        return (struct gradient_term){reversal_map(x, &product, reversal_times_inverse(x, &product, e, t.by)), -1,
+                                      t.where};
+    }
     const struct expr *by = reversal_value(x, &inverse, t.by);
     int factor = reversal_map(x, &inverse,
                               where_not_zero(x, by, expr_make(x->m, EXPR_DIV, expr_real(x->m, 1), by, NULL)));
@@ -277,8 +284,12 @@ static void deliver(struct reversal *x, struct value *map, const struct expr *e,
         by = -1;
     }
     if (by >= 0 && (!how.own || (reversal_axes(x, by) & ~how.kept))) {
-        const struct expr *divisor = reversal_value(x, map, by);
-        e = where_not_zero(x, divisor, expr_make(x->m, EXPR_DIV, e, divisor, NULL));
+        if (x->c->gradients.growing)
+            e = reversal_times_inverse(x, map, e, by);
+        else {
+            const struct expr *divisor = reversal_value(x, map, by);
+            e = where_not_zero(x, divisor, expr_make(x->m, EXPR_DIV, e, divisor, NULL));
+        }
         by = -1;
     }
     uint32_t used = reversal_axes_within(x, map, e) | (where ? expr_axes(where) : 0);
@@ -379,7 +390,8 @@ void reversal_contract_rule(struct reversal *x, int number, struct gradient_term
             if (n == 4 || v.where)
                 reversal_fail(x, "this carried state");
             else
-                x->of[r->of].gather[n] = (struct state_gather){number, k, selected(x, divided)};
+                x->of[r->of].gather[n] = (struct state_gather){number, k,
+                                                               selected(x, x->c->gradients.growing ? t : divided)};
             continue;
         }
         const struct reading how = reading_of(x, r);
@@ -388,6 +400,8 @@ void reversal_contract_rule(struct reversal *x, int number, struct gradient_term
             part = (struct gradient_term){t.value, -1, NULL};
             other = graph_ref(x->g, normalise_weight(x, other.of, t.by).weight, NULL);
         } else if (t.by >= 0 && how.own && takes_divisor(x, r->of, t.by))
+            part = t;
+        else if (x->c->gradients.growing && is_carried_state(x, other.of))
             part = t;
         uint32_t used = reversal_axes(x, part.value) | ref_axes(&other) | (where ? expr_axes(where) : 0);
         uint32_t missing = (reversal_bits(v.rank, v.axes) | ref_axes(r)) & ~used & ~how.kept, summed = used & ~how.kept;

@@ -134,6 +134,7 @@ static void separate_functions(struct graph *g, int output)
             const struct expr *const leaf = expr_leaf(g->module, EXPR_OPERAND, k), *function = NULL;
             if (x.row[v] || !x.row[row] || !find_function(g->value[v].expr, leaf, &function) || function == leaf)
                 continue;
+            if (function->op == EXPR_EXP2) continue; /* it may overflow, and stabilise adds exponents */
             const int map = function_map(g, &v, row, function, leaf);
             struct value *user = &g->value[v];
             user->expr = expr_replace(g->module, user->expr, function, leaf);

@@ -161,6 +161,19 @@ static const struct expr *keep_of(struct reversal *x, const struct value *state,
     return state->operands > graph_summed(state) ? expr_bind(x->m, keep, with) : keep;
 }
 
+/* Returns a copy of the features of queries, divided by `by`. */
+static struct ref divided_features(struct reversal *x, const struct value *user, struct ref features, int by)
+{
+    struct value map = graph_value(GRAPH_MAP, 0, NULL);
+    const struct expr *const e = reversal_times_inverse(x, &map, reversal_operand(x, &map, features), by);
+    const uint32_t bits = ref_axes(&features) | reversal_axes(x, by);
+    for (int k = 0; k < user->rank; k++)
+        if (bits >> user->axes[k] & 1) map.axes[map.rank++] = user->axes[k];
+    for (int a = 0; a < x->m->axes; a++)
+        if ((bits >> a & 1) && !value_has_axis(&map, a)) map.axes[map.rank++] = a;
+    return graph_ref(x->g, reversal_map(x, &map, e), NULL);
+}
+
 /* Makes A, the sum over the queries of later chunks, for one use `read` of the state. Returns false after an error. */
 static bool state_after(struct reversal *x, const struct value *state, const struct state_gather *read,
                         const struct carried *s, struct value *made)
@@ -202,6 +215,7 @@ static bool state_after(struct reversal *x, const struct value *state, const str
             if (bits >> a & 1) map.axes[map.rank++] = a;
         other = graph_ref(x->g, reversal_map(x, &map, e), NULL);
     }
+    if (read->term.by >= 0) other = divided_features(x, &user, other, read->term.by);
     uint32_t used = ref_axes(&other) | reversal_axes(x, read->term.value) | expr_axes(where);
     struct value after = graph_value(GRAPH_CONTRACT, 0, NULL);
     for (int k = 0; k < state->rank; k++)

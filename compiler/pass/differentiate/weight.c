@@ -203,6 +203,47 @@ const struct expr *reversal_divide_exponential(struct reversal *x, struct value 
     return expr_replace(m, e, found, expr_make(m, EXPR_EXP2, exponent, NULL, NULL));
 }
 
+/* Whether the map v has a factor exp(x), where x varies along a sequence, but not over features, and is not bounded. */
+static bool has_growing_factor(const struct reversal *x, int v)
+{
+    const struct value *const map = &x->g->value[v];
+    const struct expr *const found = map->op == GRAPH_MAP ? exponential_factor(map->expr) : NULL;
+    if (!found || is_bounded(x, map, found->arg[0]) || !isinf(real_range(found->arg[0]).high)) return false;
+    const uint32_t axes = reversal_axes_within(x, map, found->arg[0]);
+    for (int a = 0; a < x->m->axes; a++)
+        if ((axes >> a & 1) && x->m->axis[a].source == SIZE_CONSTANT) return false;
+    return reversal_sequences(x->m, axes) != 0;
+}
+
+bool reversal_has_growing_factors(const struct reversal *x)
+{
+    bool growing = false;
+    for (int v = 0; v < x->forward; v++) {
+        const struct value *const value = &x->g->value[v];
+        bool state = is_carried_state(x, v);
+        if (value->op == GRAPH_SOLVE || value->keep) return false;
+        for (int k = 0; k < value->operands; k++) state |= is_carried_state(x, value->operand[k].of);
+        for (int k = 0; k < value->operands && state; k++) growing |= has_growing_factor(x, value->operand[k].of);
+    }
+    return growing;
+}
+
+const struct expr *reversal_times_inverse(struct reversal *x, struct value *map, const struct expr *e, int by)
+{
+    struct module *m = x->m;
+    const bool positive = value_never_negative(x->g, by);
+    const struct expr *const logarithm = reversal_value(x, map, logarithm_of(x, by, positive));
+    const struct expr *const inverse = expr_make(m, EXPR_EXP2, expr_make(m, EXPR_NEG, logarithm, NULL, NULL), NULL,
+                                                 NULL);
+    if (!positive) {
+        struct value row = graph_value(GRAPH_MAP, x->g->value[by].rank, x->g->value[by].axes);
+        const struct expr *const sum = reversal_value(x, &row, by);
+        const int sign = reversal_map(x, &row, unless_zero(m, sum, sign_of(m, sum)));
+        e = expr_make(m, EXPR_MUL, e, reversal_value(x, map, sign), NULL);
+    }
+    return expr_make(m, EXPR_MUL, e, inverse, NULL);
+}
+
 struct normalised normalise_weight(struct reversal *x, int weight, int by)
 {
     struct module *m = x->m;
