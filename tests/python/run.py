@@ -63,8 +63,8 @@ def environment(name, *packages):
     folder = os.path.join(BUILD, name)
     python = os.path.join(folder, 'bin', 'python')
     settings = dict(os.environ, PATH=os.path.dirname(python) + os.pathsep + os.environ['PATH'], VIRTUAL_ENV=folder,
-                    PIP_DISABLE_PIP_VERSION_CHECK='1', CC=compiler('clang'))
-    for unwanted in 'PYTHONPATH', 'ATTNC', 'ATTNC_CC':
+                    PIP_DISABLE_PIP_VERSION_CHECK='1', PIP_NO_COMPILE='1', CC=compiler('clang'))
+    for unwanted in 'PYTHONPATH', 'ATTNC', 'ATTNC_CC', 'PYTHONDONTWRITEBYTECODE':
         settings.pop(unwanted, None)
     if name == 'numpy' or not os.path.exists(python):
         shutil.rmtree(folder, ignore_errors=True)
@@ -78,13 +78,16 @@ def environment(name, *packages):
 
 
 def cases(name, python, settings, only, link):
-    """Runs the cases of a file with `python`. `link` leads to BUILD."""
+    """Runs the cases of a file with `python`. `link` leads to BUILD. All files share the bytecode of imported packages:
+    compiling that of PyTorch takes as long as importing it."""
+    folder = os.path.dirname(link)
     # parallel cases would disturb PyTorch's threads
     words = [os.path.join(HERE, name + '_cases.py'), os.path.join(os.path.dirname(python), 'attnc'), '--jobs',
              '2' if name == 'numpy' else '1']
     command = [os.path.join(link, os.path.relpath(python, BUILD)), *words, *(['--only', only] if only else [])]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=settings | {'TMPDIR': os.path.dirname(link)}, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors='replace', start_new_session=True)
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               env=settings | {'TMPDIR': folder, 'PYTHONPYCACHEPREFIX': os.path.join(folder, 'bytecode')},
+                               errors='replace', start_new_session=True)
     ended = []
     timer = threading.Timer(LIMIT, stop, (process, ended))
     timer.start()
@@ -185,8 +188,7 @@ def all_cases(link):
             continue
         try:
             if name == 'frameworks':
-                # Python compiles modules when they are imported
-                run([python, '-m', 'pip', 'install', '--quiet', '--no-compile', *PYTORCH], 'pip', env=settings)
+                run([python, '-m', 'pip', 'install', '--quiet', *PYTORCH], 'pip', env=settings)
         except Impossible as why:
             say('skip', 'torch, replace, transformers, readme, train, types', str(why))
             files, more = ('jax',), ()
