@@ -757,7 +757,8 @@ def main():
         for m, target in enumerate(targets_of(MACHINE, 'any')):
             suite.case('subsets/%s-%s' % (name, target), subsets, suite,
                        spec | {'name': 'subsets%d' % n, 'dtype': dtypes[(n + m) % 2]},
-                       (3, 2, 1, 1, 1) if 'short' in name else (2, 4, 2, 45, 61), 2 * n, target)
+                       # every spec has both shapes: several entries of a batch, and several heads of keys
+                       (3, 2, 1, 1, 1) if 'short' in name else [(2, 2, 1, 45, 61), (1, 4, 2, 45, 61)][m % 2], 2 * n, target)
     for n, mask in enumerate(('causal', {'any': [{'window': {'left': 20}}, {'random': {'block': 16, 'count': 2}}]})):
         spec = base | {'name': 'memory%d' % n, 'similarity': 'softmax', 'mask': mask, 'dtype': dtypes[n],
                        'shape': {'head_dim': 5, 'value_dim': 7}}
