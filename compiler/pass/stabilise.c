@@ -76,9 +76,11 @@ static void split_exponentials(struct module *m, const struct expr *e, const str
         *others = joined(m, EXPR_MUL, *others, e);
 }
 
-/* Whether the exponent is x - L, where L is the logarithm of a row's sum. exp(x - L) needs no maximum. */
+/* Whether the exponent is x - L, or min(x - L, constant), where L is the logarithm of a row's sum. exp(x - L) needs no
+   maximum. */
 static bool is_normalised(const struct graph *g, const struct value *v, const struct expr *exponent)
 {
+    if (exponent->op == EXPR_MIN && exponent->arg[1]->op == EXPR_REAL) exponent = exponent->arg[0];
     if (exponent->op != EXPR_SUB || exponent->arg[1]->op != EXPR_OPERAND) return false;
     const struct value *row = &g->value[v->operand[exponent->arg[1]->integer].of];
     return row->rank < v->rank && (row->op == GRAPH_INPUT || (row->op == GRAPH_MAP && expr_has(row->expr, EXPR_LOG)));
@@ -618,6 +620,36 @@ static void join_state(struct stabilising *x, int user, int k)
     g->value[user].operand[1 - k] = graph_ref(g, x->joined_value, NULL);
 }
 
+/* Whether e has max(x, 0) or "c ? 0 : x", which are 0 for many arguments. Dropout does not count. */
+static bool cuts_off(const struct expr *e)
+{
+    bool cuts = false;
+    if (e->op == EXPR_MAX || (e->op == EXPR_SELECT && !expr_has(e, EXPR_RANDOM)))
+        for (int k = e->op == EXPR_SELECT; k < expr_arity(e->op); k++) cuts |= expr_is_real(e->arg[k], 0);
+    for (int k = 0; k < expr_arity(e->op) && !cuts; k++) cuts = cuts_off(e->arg[k]);
+    return cuts;
+}
+
+/* Whether e, over the operands of v, or a value that it depends on is cut off. */
+static bool has_zeros(const struct graph *g, const struct value *v, const struct expr *e)
+{
+    bool zeros = e && cuts_off(e);
+    for (int k = 0; k < v->operands && !zeros; k++) {
+        const struct value *const of = &g->value[v->operand[k].of];
+        if (!e || expr_uses(e, expr_leaf(g->module, EXPR_OPERAND, k))) zeros = has_zeros(g, of, of->expr);
+    }
+    return zeros;
+}
+
+/* Whether M is the maximum over terms that are not 0. A term of 0 may have any exponent, and next to a large one, all
+   other terms of a row would underflow. The pass cancel needs exponents of positions as they are. */
+static bool skips_zeros(const struct stabilising *x, const struct plan *plan)
+{
+    if (!plan->others || plan->degree) return false;
+    return x->growing || (has_zeros(x->g, &x->g->value[plan->weight], plan->others) &&
+                          expr_has(plan->exponent, EXPR_OPERAND) && !expr_axes(plan->exponent));
+}
+
 static void apply(struct stabilising *x, const struct plan *plan)
 {
     static const double NO_EXPONENT = -1e30;
@@ -633,7 +665,7 @@ static void apply(struct stabilising *x, const struct plan *plan)
     if (plan->inner < 0) {
         made = weight;
         made.expr = plan->degree ? expr_make(x->m, EXPR_ABS, plan->exponent, NULL, NULL) : plan->exponent;
-        if (x->growing && plan->others) /* a term of 0 may have any exponent */
+        if (skips_zeros(x, plan))
             made.expr = expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_EQ, plan->others, expr_real(x->m, 0), NULL),
                                   expr_real(x->m, NO_EXPONENT), made.expr);
         /* weights that differ in other factors share the maximum and the exponential */

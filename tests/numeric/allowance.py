@@ -22,6 +22,9 @@ SPECS = {
     'tiny_plus': BASE | {'similarity': {'polynomial': {'degree': 64, 'beta': 30}}, 'shape': {'head_dim': 8}},
     'tiny': BASE | {'similarity': {'custom': {'weight': 'exp(-s * s - 160)'}}, 'normalize': 'none',
                     'shape': {'head_dim': 4}},
+    # Keys of weight 0 have the largest exponents of some rows.
+    'zeros': BASE | {'similarity': {'linear': {'features': 'relu', 'modify': 's * exp(a[h][j] * 30)'}},
+                     'arrays': {'a': {'shape': ['H', 'Nk']}}, 'shape': {'head_dim': 4}},
     # a vector of one element always has the same direction
     'one_element': BASE | {'prepare': ['l2norm'], 'similarity': 'softmax', 'shape': {'head_dim': 1}},
     'one_element_power': BASE | {'prepare': ['l2norm'], 'similarity': {'polynomial': {'degree': 2}},

@@ -244,8 +244,16 @@ const struct expr *reversal_times_inverse(struct reversal *x, struct value *map,
     return expr_make(m, EXPR_MUL, e, inverse, NULL);
 }
 
+/* Whether product e may be 0 beside its exponential. */
+static bool can_be_zero(struct module *m, const struct expr *e, const struct expr *exponential)
+{
+    const struct real_range range = real_range(expr_replace(m, e, exponential, expr_real(m, 1)));
+    return range.low <= 0 && range.high >= 0 && !expr_has(e, EXPR_RANDOM);
+}
+
 struct normalised normalise_weight(struct reversal *x, int weight, int by)
 {
+    static const double MAX_EXPONENT = 100; /* a weight divided by the sum of its row is about 1 or less */
     struct module *m = x->m;
     const struct value v = x->g->value[weight];
     struct normalised out = {exponential_factor(v.expr), -1, -1};
@@ -257,8 +265,11 @@ struct normalised normalise_weight(struct reversal *x, int weight, int by)
     struct value factor = v;
     const struct expr *exponent = out.exponential->arg[0];
     if (out.exponential->op == EXPR_EXP) exponent = expr_scaled(m, exponent, per_bit);
-    e = expr_make(m, EXPR_EXP2, expr_make(m, EXPR_SUB, exponent, reversal_value(x, &factor, logarithm), NULL), NULL,
-                  NULL);
+    e = expr_make(m, EXPR_SUB, exponent, reversal_value(x, &factor, logarithm), NULL);
+    /* A weight of 0 may have an exponential beyond f32. */
+    if (v.expr != out.exponential && can_be_zero(m, v.expr, out.exponential))
+        e = expr_make(m, EXPR_MIN, e, expr_real(m, MAX_EXPONENT), NULL);
+    e = expr_make(m, EXPR_EXP2, e, NULL, NULL);
     if (!positive) { /* the logarithm is of the absolute value, so multiply by the sign */
         struct value row = graph_value(GRAPH_MAP, x->g->value[by].rank, x->g->value[by].axes);
         sum = reversal_value(x, &row, by);
