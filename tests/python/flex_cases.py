@@ -84,7 +84,9 @@ def dense(score_mod, mask_mod, q, k, v):
 @case
 def pytorch_computes_the_same(folder):
     c, (q, k, v) = captured(), tensors()
-    for pairs in (((s, 'none') for s in scores(c)), ((s, 'causal') for s in scores(c)), (('none', m) for m in masks(c))):
+    # A score and a mask are translated separately, so few pairs of them show how they are joined.
+    both = ((s, 'causal') for s in ('causal_turned', 'alibi', 'table', 'functions', 'two_branches'))
+    for pairs in ((s, 'none') for s in scores(c)), both, (('none', m) for m in masks(c) if m != 'none'):
         for s, m in pairs:
             mask = block_mask(masks(c)[m])
             wanted, lse = flex.flex_attention(q, k, v, scores(c)[s], mask, enable_gqa=True, return_lse=True)
