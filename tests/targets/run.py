@@ -207,9 +207,9 @@ def emulated(before, kernel):
     return run
 
 
-def on_arm(folder, suite, spec, cc, standard, targets, seed):
+def on_arm(folder, suite, spec, cc, standard, targets, seed, level):
     compiler, machine = arm_compiler(cc), arm_machine()
-    kernel = built(folder, suite, 'arm-' + cc, compiler, spec, targets, standard, openmp=cc == 'gcc')
+    kernel = built(folder, suite, 'arm-' + cc, compiler, spec, targets, standard, openmp=cc == 'gcc', level=level)
     return against_definitions(folder, spec, seed, emulated(machine, kernel))
 
 
@@ -228,7 +228,7 @@ def backward_on_arm(folder, suite, spec, cc):
     if suite.without:
         raise Skip(suite.without)
     compiler, machine = arm_compiler(cc), arm_machine()
-    kernel = built(folder, suite, 'arm-' + cc, compiler, spec, 'aarch64,generic', openmp=cc == 'gcc')
+    kernel = built(folder, suite, 'arm-' + cc, compiler, spec, 'aarch64,generic', openmp=cc == 'gcc', level='-O0')
     return gradients(folder, suite, spec, machine, kernel)
 
 
@@ -302,7 +302,7 @@ def main():
         spec = {'name': name, 'dtype': 'f32'} | spec
         cc, standard = (('gcc', 'gnu11'), ('clang', 'c11'), ('gcc', 'c11'))[n % 3]
         suite.case('aarch64-%s-%s' % (cc, name), on_arm, suite, spec, cc, standard,
-                   'aarch64,generic' if n % 2 else 'aarch64', 10 * n)
+                   'aarch64,generic' if n % 2 else 'aarch64', 10 * n, '-O0' if n % 4 else '-O2')
     for n, (name, spec) in enumerate(SPECS.items()):
         for target in [('x86-64-v2', 'generic'), ('x86-64-v3', 'generic'), ('x86-64-v2', 'x86-64-v3')][n % 3]:
             suite.case('%s-%s' % (target, name), alone, suite, {'name': name, 'dtype': 'f32'} | spec, target, 10 * n,
