@@ -20,10 +20,20 @@ def allowed(row, rules):
 def completed(row, factors, rules):
     """Returns a complete row that has the choices of `row` and obeys the rules, or None."""
     if not allowed(row, rules): return None
-    rest = [n for n in factors if n not in row]
-    if not rest: return row
-    found = (completed({**row, rest[0]: c}, factors, rules) for c in factors[rest[0]])
-    return next((row for row in found if row), None)
+    rest, known, tested = [n for n in factors if n not in row], set(row), []
+    for name in rest:   # the rules that read this choice, but no later ones
+        known.add(name)
+        tested.append([(names, rule) for names, rule in rules if name in names and known.issuperset(names)])
+
+    def completion(row, at):
+        if at == len(rest): return row
+        for choice in factors[rest[at]]:
+            more = {**row, rest[at]: choice}
+            if all(rule(*(more[n] for n in names)) for names, rule in tested[at]):
+                found = completion(more, at + 1)
+                if found: return found
+        return None
+    return completion(row, 0)
 
 
 def impossible(factors, rules):
@@ -36,20 +46,26 @@ def cover(factors, seed=1, tries=40, rules=()):
     `factors` is {name: choices}."""
     rng = random.Random(seed)
     missing, rows = all_pairs(factors) - (impossible(factors, rules) if rules else set()), []
+    ordered, of_name = sorted(missing), {name: [rule for rule in rules if name in rule[0]] for name in factors}
+    partners = {}   # (name, other name, other choice): the choices of name whose pair with the other choice is missing
+    for a, x, b, y in missing:
+        partners.setdefault((a, b, y), set()).add(x)
+        partners.setdefault((b, a, x), set()).add(y)
     while missing:
         best, gain = None, 0
-        ordered = sorted(missing)
-        either_way = missing | {(b, y, a, x) for a, x, b, y in missing}
         for _ in range(tries):
             a, x, b, y = rng.choice(ordered)
             row = {a: x, b: y}
             rest = [n for n in factors if n not in row]
             rng.shuffle(rest)
             for name in rest:
-                choices = [c for c in factors[name] if allowed({**row, name: c}, rules)]
+                # the row obeys the rules, so only those that read the new choice are tested
+                choices = [c for c in factors[name] if allowed({**row, name: c}, of_name[name])]
                 if not choices: break
-                gained = [sum((name, c, n, x) in either_way for n, x in row.items()) for c in choices]
-                row[name] = rng.choice([c for c, gain_of in zip(choices, gained) if gain_of == max(gained)])
+                sets = [found for found in (partners.get((name, n, x)) for n, x in row.items()) if found]
+                gained = [sum(c in found for found in sets) for c in choices]
+                most = max(gained)
+                row[name] = rng.choice([c for c, gain_of in zip(choices, gained) if gain_of == most])
             if len(row) < len(factors): continue
             found = len(pairs_of(row, factors) & missing)
             if found > gain:
@@ -58,7 +74,11 @@ def cover(factors, seed=1, tries=40, rules=()):
             a, x, b, y = ordered[0]
             best = completed({a: x, b: y}, factors, rules)
         rows.append(best)
+        for a, x, b, y in pairs_of(best, factors) & missing:
+            partners[a, b, y].discard(x)
+            partners[b, a, x].discard(y)
         missing -= pairs_of(best, factors)
+        ordered = [pair for pair in ordered if pair in missing]
     return rows
 
 
