@@ -86,6 +86,13 @@ def compiled_headers(cc):
     return path + '.pch'
 
 
+def is_standalone(source):
+    """Returns whether a C file is a kernel that does not include attnrt.h."""
+    header = os.path.splitext(source)[0] + '.h'
+    if not os.path.exists(header): return False
+    with open(header) as f: return '#include <attnrt.h>' not in f.read()
+
+
 def of_headers(cc, options):
     """Returns the options for the compiled headers if the compiler and its options allow them."""
     others = [x for n, x in enumerate(options) if x not in OPTIONS and x != '-I' and (n == 0 or options[n - 1] != '-I')]
@@ -96,7 +103,8 @@ def of_headers(cc, options):
 
 def lines(cc, options, source, library, *objects):
     """Returns the two commands that compile a C file to a shared library."""
-    return ([cc, *options, *of_headers(cc, options), '-fopenmp', '-fPIC', '-c', '-o', library + '.o', source],
+    headers = [] if is_standalone(source) else of_headers(cc, options)
+    return ([cc, *options, *headers, '-fopenmp', '-fPIC', '-c', '-o', library + '.o', source],
             ['ld', '-shared', '-Bsymbolic', '-o', library, library + '.o', *objects, *libraries(cc)])
 
 
