@@ -45,17 +45,25 @@ def corrected_back(u, w, rate, v):
 definitions.corrected = primitive(definitions.corrected)
 defvjp(definitions.corrected, *(lambda u, w, rate, v, n=n: corrected_back(u, w, rate, v)[n] for n in range(3)))
 
-def nudged(seed):
+def nudged(seed, dtype='f32'):
     """Returns definitions.py in which some steps move by half an f32 ulp: logarithms of decays; tanh in its derivative 1 -
     tanh^2; and the two terms of a weight's gradient, from the row's sum and from the product with the values. If these
-    terms cancel, their rounding errors remain."""
+    terms cancel, their rounding errors remain. With a `dtype` of 16 bits, these two terms move by half its ulp: kernels
+    round `out`, from which they compute the first, and may round weights. The logarithm of a row's sum moves, too: forward
+    saves it, and the weights of a row are relative to it."""
     copy, nudge = copy_of(definitions), lambda x: x * (1 + numpy.random.default_rng(seed).choice([-1, 1], numpy.shape(x)) * 2.0 ** -24)
     tanh, use, exact = primitive(numpy.tanh), primitive(lambda weights: weights + 0.0), copy.decay_between
     defvjp(tanh, lambda value, x: lambda g: g * (1 - nudge(value) ** 2))
     other = numpy.random.default_rng(seed + 100)
-    defvjp(use, lambda value, x: lambda g: g * (1 + other.choice([-1, 1], numpy.shape(g)) * 2.0 ** -24))
+    half = {'bf16': 2.0 ** -9, 'f16': 2.0 ** -12}.get(dtype, 2.0 ** -24)
+    defvjp(use, lambda value, x: lambda g: g * (1 + other.choice([-1, 1], numpy.shape(g)) * half))
     copy.np, copy.FUNCTIONS, copy.use, copy.corrected = np, dict(definitions.FUNCTIONS, tanh=tanh), use, definitions.corrected
     copy.decay_between = lambda *sums: nudge(exact(*sums))
+    def saved(total, top):
+        sums, top = (numpy.asarray(definitions.without_gradient(x)) for x in (abs(total), top))
+        logarithm = numpy.abs(numpy.log(numpy.where(sums > 0, sums, 1.0)) + top)
+        return total * (1 + other.choice([-1, 1], sums.shape) * 2.0 ** -24 * logarithm)
+    copy.saved = saved
     # Rows do not depend on the maximum that is subtracted. Its derivative would remove the error of the largest weight.
     copy.shift = definitions.without_gradient
     return copy
@@ -71,7 +79,7 @@ def in_f32():
     copy.similarity = lambda *of, **options: tuple(x if x is None else narrow(x) for x in similarity(*of, **options))
     return copy
 
-NUDGED, IN_F32 = [nudged(seed) for seed in range(4)], in_f32()
+NUDGED, IN_F32 = {dtype: [nudged(seed, dtype) for seed in range(4)] for dtype in ('f32', 'bf16', 'f16')}, in_f32()
 
 def gradients(spec, P, q, k, v, dout, module=definitions):
     real = [n for n in P if P[n].dtype.kind == 'f']
@@ -93,7 +101,8 @@ def allowed(spec, P, q, k, v, dout, g, seed=0):
     """Returns the tolerance of each gradient. It is 4e-6 of the largest gradient, plus 4 times the change if every
     input, and the steps that nudged() lists, move by half an f32 ulp."""
     rng = numpy.random.default_rng(seed); nudge = lambda x: x * (1 + rng.choice([-1, 1], x.shape) * 2.0 ** -24) if x.dtype.kind == 'f' else x
-    moved = [gradients(spec, {n: nudge(x) for n, x in P.items()}, nudge(q), nudge(k), nudge(v), nudge(dout), module) for module in NUDGED]
+    modules = NUDGED.get(spec.get('dtype'), NUDGED['f32'])
+    moved = [gradients(spec, {n: nudge(x) for n, x in P.items()}, nudge(q), nudge(k), nudge(v), nudge(dout), module) for module in modules]
     return {n: least(x) + 4 * numpy.max([numpy.abs(m[n] - x) for m in moved], 0) for n, x in g.items()}
 
 def rounded(spec, P, q, k, v, dout, seed):

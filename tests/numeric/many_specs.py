@@ -113,6 +113,11 @@ FOUND = {
     'pages_of_another_head': {
         'similarity': {'custom': {'weight': 'exp(a[H - 1 - h][j] / 4)'}}, 'mask': {'window': {'left': 9}},
         'emit': ['forward', 'decode'], 'arrays': {'a': {'shape': ['H', 'Nk']}}, 'shape': {'head_dim': 4}},
+    'only_key_with_strong_decay': {
+        'similarity': {'softmax': {'cap': 5.5, 'bias': 'dense', 'compatibility': {'additive': {'hidden': 2}}}},
+        'mask': {'all': ['causal', {'global': {'tokens': [1]}}]}, 'shape': {'head_dim': 16, 'value_dim': 32},
+        'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}}, 'decay': {'log': 'gate[b][h][t] * 180'}, 'n_q': 24, 'n_k': 24,
+        'heads': 6, 'emit': ['forward', 'backward']},
     'order_of_other_sequences': {
         'similarity': {'polynomial': {'degree': 1}}, 'shape': {'head_dim': 4}, 'emit': ['forward', 'decode'],
         'mask': {'all': ['causal', 'document', {'expr': 'j < u0[b]'}]}, 'arrays': {'u0': {'shape': ['B'], 'type': 'int'}},
@@ -124,6 +129,11 @@ FOUND = {
         'similarity': {'linear': {'features': 'identity'}}, 'prepare': ['l2norm'], 'mask': 'causal',
         'normalize': 'none', 'arrays': {'beta': {'shape': ['H', 'Nk']}},
         'delta': {'rate': 'fabs(tanh(beta[h][t])) / D'}, 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward']},
+    'rounded_out_of_peaks': {
+        'prepare': [{'scale': {'by': -1.5}}, {'scale': {'by': -1.5}}], 'project': {'linformer': {'size': 16}},
+        'similarity': {'linear': {'features': 'squared_relu', 'modify': 'exp(s / 2) * (1 + 0.125 * s * s)'}},
+        'shape': {'head_dim': 8}, 'dtype': 'bf16', 'emit': ['forward', 'backward'], 'heads': 2, 'kv_heads': 1,
+        'batch': 1, 'n_q': 36, 'n_k': 36, 'seed': 197},
     'rows_of_two_iterations': {
         'prepare': ['layernorm'], 'similarity': 'softmax', 'project': {'linformer': {'size': 4}},
         'shape': {'head_dim': 4}, 'heads': 12, 'n_q': 3},
