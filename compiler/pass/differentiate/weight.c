@@ -244,7 +244,7 @@ const struct expr *reversal_times_inverse(struct reversal *x, struct value *map,
     return expr_make(m, EXPR_MUL, e, inverse, NULL);
 }
 
-/* Whether product e may be 0 beside its exponential. */
+/* Whether a factor of the product e other than its exponential may be 0. */
 static bool can_be_zero(struct module *m, const struct expr *e, const struct expr *exponential)
 {
     const struct real_range range = real_range(expr_replace(m, e, exponential, expr_real(m, 1)));
