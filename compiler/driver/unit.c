@@ -267,6 +267,14 @@ void unit_warn(const struct unit *p, const struct options *o)
     struct diagnostics *d = diagnostics_new(p->arena, p->file, p->text, p->text_length);
     spec_warn(p->spec, false, d);
     overflow_warn(p->spec, p->graph, (const struct compilation *const *)p->compilation, p->compilations, d);
+    bool gradients = false;
+    for (int k = 0; k < p->backwards; k++) gradients |= p->backward[k].c && p->backward[k].c->gradients.overflows;
+    if (gradients) {
+        diagnostics_warning(d, p->spec->similarity.at,
+                            "gradients of the linear form overflow if the exponent of a factor of the weight is large");
+        diagnostics_note(d, p->spec->similarity.at,
+                         "bound the exponent, or compute gradients of such weights with 'algorithm: quadratic'");
+    }
     diagnostics_flush(d, stderr, o->console.color);
 }
 

@@ -100,6 +100,7 @@ struct gradient_graphs {
     int groups;  /* the number of groups of gradients that share loops */
     int results; /* the number of forward's outputs. In `saving`, the saved rows follow them */
     bool growing; /* carried states have a factor exp(x) that may overflow, and rows are divided by 2^log2(sum) */
+    bool overflows; /* sums over keys have such a factor, and it is not kept from overflowing */
     struct graph *saving, *row_sums, *totals, *from_sums;
     const struct graph *parts; /* the gradients of all groups. An input with `sums` is an output of another group */
 };

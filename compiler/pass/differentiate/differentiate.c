@@ -235,7 +235,7 @@ void pass_differentiate(struct compilation *c)
                                 .before = graph_copy(g)},
                     *x = &reversal;
     const int results = g->outputs;
-    x->c->gradients.growing = program->linear && reversal_has_growing_factors(x);
+    c->gradients.growing = program->linear && reversal_has_growing_factors(x, &c->gradients.overflows);
     if (!program->linear || x->c->gradients.growing) join_exponentials(g);
     x->active = arena_alloc(x->m->arena, (size_t)x->forward * sizeof *x->active);
     x->of = arena_alloc(x->m->arena, (size_t)x->forward * sizeof *x->of);

@@ -122,8 +122,9 @@ struct normalised normalise_weight(struct reversal *x, int weight, int by);
    alone may overflow. Returns NULL if e has no such factor or is bounded, or if `by` may be negative. (weight.c) */
 const struct expr *reversal_divide_exponential(struct reversal *x, struct value *map, const struct expr *e, int by);
 /* Whether a carried state sums, or a query multiplies it by, a factor exp(x) that is not bounded and has no axis of
-   features, such as exp(j). Then rows are divided by 2^log2(sum): the sum itself may overflow. (weight.c) */
-bool reversal_has_growing_factors(const struct reversal *x);
+   features, such as exp(j). Then rows are divided by 2^log2(sum): the sum itself may overflow. Sets *overflows if sums
+   over keys have such a factor and this is not possible. (weight.c) */
+bool reversal_has_growing_factors(const struct reversal *x, bool *overflows);
 /* Returns e / `by`, as e * 2^-log2(by), or 0 if `by` is 0. (weight.c) */
 const struct expr *reversal_times_inverse(struct reversal *x, struct value *map, const struct expr *e, int by);
 /* Whether the maximum v cancels in the output, as in exp(s - v) / sum of exp(s - v). */

@@ -215,17 +215,23 @@ static bool has_growing_factor(const struct reversal *x, int v)
     return reversal_sequences(x->m, axes) != 0;
 }
 
-bool reversal_has_growing_factors(const struct reversal *x)
+bool reversal_has_growing_factors(const struct reversal *x, bool *overflows)
 {
-    bool growing = false;
+    bool growing = false, possible = true, of_sums = false;
     for (int v = 0; v < x->forward; v++) {
         const struct value *const value = &x->g->value[v];
         bool state = is_carried_state(x, v);
-        if (value->op == GRAPH_SOLVE || value->keep) return false;
+        possible &= value->op != GRAPH_SOLVE && !value->keep;
         for (int k = 0; k < value->operands; k++) state |= is_carried_state(x, value->operand[k].of);
-        for (int k = 0; k < value->operands && state; k++) growing |= has_growing_factor(x, value->operand[k].of);
+        for (int k = 0; k < value->operands && value->op != GRAPH_MAP; k++) {
+            const uint32_t sequences = reversal_sequences(x->m, reversal_axes(x, value->operand[k].of));
+            if ((sequences & (sequences - 1)) || !has_growing_factor(x, value->operand[k].of)) continue;
+            growing |= state;
+            of_sums = true;
+        }
     }
-    return growing;
+    *overflows = of_sums && !(growing && possible);
+    return growing && possible;
 }
 
 const struct expr *reversal_times_inverse(struct reversal *x, struct value *map, const struct expr *e, int by)
