@@ -20,7 +20,7 @@ from answers import draw
 from kernel import Objects, Problem, State, best_target, compiled
 from kernel import inputs as read_inputs
 from processor import missing_flags
-from suite import Skip, Suite, check, execute
+from suite import Skip, Suite, check, compiler, execute
 
 ECAPACITY, ELENGTH = -13, -14
 LINEAR = {'algorithm': 'linear'}
@@ -61,7 +61,7 @@ class Bounded:
             with open(path, 'w') as f:
                 yaml.safe_dump({'name': 'bounded', 'dtype': 'f32'} | spec | {'shape': shape, 'emit': list(dict.fromkeys(['forward', emit]))},
                                f, sort_keys=False)
-            self.kernel.append(compiled(suite, path, own, target, '-O0'))
+            self.kernel.append(compiled(suite, path, own, target, '-O0', compiler('clang')))
         self.bound, self.free = self.kernel
         self.spec = definitions.load(path)
 
