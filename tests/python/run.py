@@ -64,7 +64,7 @@ def environment(name, *packages):
     python = os.path.join(folder, 'bin', 'python')
     settings = dict(os.environ, PATH=os.path.dirname(python) + os.pathsep + os.environ['PATH'], VIRTUAL_ENV=folder,
                     PIP_DISABLE_PIP_VERSION_CHECK='1', PIP_NO_COMPILE='1', CC=compiler('clang'))
-    for unwanted in 'PYTHONPATH', 'ATTNC', 'ATTNC_CC', 'PYTHONDONTWRITEBYTECODE':
+    for unwanted in 'PYTHONPATH', 'ATTNC', 'ATTNC_CC':
         settings.pop(unwanted, None)
     if name == 'numpy' or not os.path.exists(python):
         shutil.rmtree(folder, ignore_errors=True)
@@ -86,7 +86,8 @@ def cases(name, python, settings, only, link):
              '2' if name == 'numpy' else '1']
     command = [os.path.join(link, os.path.relpath(python, BUILD)), *words, *(['--only', only] if only else [])]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               env=settings | {'TMPDIR': folder, 'PYTHONPYCACHEPREFIX': os.path.join(folder, 'bytecode')},
+                               env=settings | {'TMPDIR': folder, 'PYTHONPYCACHEPREFIX': os.path.join(folder, 'bytecode'),
+                                               'PYTHONDONTWRITEBYTECODE': ''},
                                errors='replace', start_new_session=True)
     ended = []
     timer = threading.Timer(LIMIT, stop, (process, ended))
