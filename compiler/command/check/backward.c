@@ -13,6 +13,7 @@ enum { FEW_LEARNED = 8 };
 /* The gradients of a sample. `all` is from a call for all gradients. `some` is from a later call. */
 struct derived {
     const struct gradients *g;
+    int count; /* of gradients */
     void *all[MAX_TENSORS], *some[MAX_TENSORS];
     size_t bytes[MAX_TENSORS];
     enum attn_dtype dtype[MAX_TENSORS];
@@ -24,8 +25,8 @@ struct derived {
 static bool allocate(struct derived *x, const struct kernel_arrays *arrays, const struct gradients *g)
 {
     bool there = true;
-    *x = (struct derived){.g = g};
-    for (int a = 0; a < g->outputs; a++) {
+    *x = (struct derived){.g = g, .count = g->outputs};
+    for (int a = 0; a < x->count; a++) {
         const int number = kernel_array_find(arrays, g->of[a].name);
         int before = 0; /* the number of earlier gradients of the same kind */
         x->input[a] = x->learned[a] = -1;
@@ -47,7 +48,7 @@ static bool allocate(struct derived *x, const struct kernel_arrays *arrays, cons
 
 static void release(struct derived *x)
 {
-    for (int a = 0; a < x->g->outputs; a++) {
+    for (int a = 0; a < x->count; a++) {
         attn_free(x->all[a]);
         attn_free(x->some[a]);
     }
@@ -60,7 +61,7 @@ static int call(const struct called *forward, const struct attn_problem *problem
     const struct attn_kernel *const kernel = forward->kernel;
     void *by_input[3] = {NULL}, *by_param[MAX_TENSORS] = {NULL};
     bool params = false;
-    for (int a = 0; a < x->g->outputs; a++) {
+    for (int a = 0; a < x->count; a++) {
         if (!wanted[a]) continue;
         if (x->input[a] >= 0)
             by_input[x->input[a]] = into[a];
@@ -107,7 +108,7 @@ static void judge(int sample, const struct derived *x, struct worst *worst)
 static bool choose(const struct derived *x, int number, int sample, bool *wanted)
 {
     const int alone = x->of_params < FEW_LEARNED ? x->of_params : FEW_LEARNED;
-    for (int a = 0; a < x->g->outputs; a++) {
+    for (int a = 0; a < x->count; a++) {
         if (number < 3)
             wanted[a] = x->input[a] == number;
         else if (number < 3 + alone)
@@ -130,12 +131,12 @@ static int try_some(struct checking *c, const struct called *forward, const stru
         int count = 0;
         if (number % 2 != first) continue;
         if (!c->o->threads) p.threads = 1 + number / 2 % 3;
-        for (int a = 0; a < x->g->outputs; a++) {
+        for (int a = 0; a < x->count; a++) {
             memset(x->some[a], 0xff, x->bytes[a]);
             count += wanted[a];
         }
         error = call(forward, &p, x, dout, wanted, x->some);
-        for (int a = 0; a < x->g->outputs && !error && *alike; a++) {
+        for (int a = 0; a < x->count && !error && *alike; a++) {
             if (!wanted[a] || memcmp(x->some[a], x->all[a], x->bytes[a]) == 0) continue;
             complain(c->o, "%s: with %lld queries and %lld keys, %s has different bits if %s requested",
                      c->p->spec->name, (long long)c->size[sample].n_q, (long long)c->size[sample].n_k, x->g->of[a].name,

@@ -96,7 +96,7 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
 /* Sets the expected statistics of a sample, and their tolerances by the rules for `out`. The scale of a logarithm is
    1, because log(sum) changes by the relative error of the sum. */
 static const char *add_statistics(struct sample *s, const struct graph *g, bool linear, bool rounded,
-                                  const struct problem_size *size, uint64_t *state, struct arena *arena)
+                                  const struct problem_size *size, const uint64_t *state, struct arena *arena)
 {
     if (g->outputs == 1) return NULL;
     const struct value *const v = &g->value[g->output[1].value];
@@ -295,10 +295,8 @@ static void draw_positions(const struct checking *c, int n, uint64_t *state)
     const struct problem_size *const size = &c->size[n];
     if (n % 2 == 0 || !graph_has(c->p->graph, EXPR_START) || c->p->spec->emit & EMIT_DECODE) return;
     int64_t *const start = arena_alloc(c->p->arena, (size_t)size->batch * sizeof *start);
-    for (int64_t b = 0; b < size->batch; b++) {
-        const int64_t last = c->linear ? size->n_k - size->n_q : size->n_k + 1;
-        start[b] = last - (int64_t)(check_uniform(state) * (double)(size->n_k + size->n_q / 2 + 1));
-    }
+    const int64_t last = c->linear ? size->n_k - size->n_q : size->n_k + 1, positions = size->n_k + size->n_q / 2 + 1;
+    for (int64_t b = 0; b < size->batch; b++) start[b] = last - (int64_t)(check_uniform(state) * (double)positions);
     c->sample[n].query_start = start;
 }
 
