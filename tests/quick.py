@@ -6,6 +6,7 @@
 import atexit
 import functools
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -112,8 +113,8 @@ def compiler(folder):
     """Writes a compiler to the folder, which becomes the first of $PATH. Returns its name for $ATTNC_CC, which is split at
     blanks, so it cannot be a path."""
     path = os.path.join(folder, 'quick-cc')
-    with open(path, 'w') as f: 
-        f.write(SCRIPT % {'cc': REAL, 'libraries': ' '.join(libraries(REAL)), 'headers': compiled_headers(REAL)})
+    words = {'cc': REAL, 'libraries': shlex.join(libraries(REAL)), 'headers': shlex.quote(compiled_headers(REAL))}
+    with open(path, 'w') as f: f.write(SCRIPT % words)
     os.chmod(path, 0o755)
     os.environ['PATH'] = folder + os.pathsep + os.environ['PATH']
     return 'quick-cc'
