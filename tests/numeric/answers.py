@@ -25,7 +25,7 @@ def over(out, expected, allowed, dtype):
 def exact_definitions(seed=None, number=np.float64):
     """Returns definitions.py with exact angles of rope and wider sines, because NumPy's functions depend on the
     processor. With a seed, every logit and angle is moved by half an ulp of f64, and every logarithm of a decay by half
-    an ulp of the type `number`."""
+    an ulp of the type `number`, or of the largest sum of logarithms if this type is f64."""
     found = importlib.util.spec_from_file_location('exact', definitions.__file__)
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
@@ -74,9 +74,10 @@ def exact_definitions(seed=None, number=np.float64):
         if logits is not None:
             logits = logits * (1 + sign[:logits.shape[1]] * np.longdouble(2) ** -53)
         return logits, w
-    def decay_between(*arguments):
-        logs = between(*arguments)
-        return logs * (1 + sign[:logs.shape[1]] * np.longdouble(np.finfo(number).eps / 2))
+    def decay_between(gate, *arguments):
+        logs = between(gate, *arguments)
+        size = np.abs(gate).max(initial=0) if number is np.float64 else logs   # kernels subtract sums in f64
+        return logs + size * sign[:logs.shape[1]] * np.longdouble(np.finfo(number).eps / 2)
     module.similarity, module.decay_between = similarity, decay_between
     return module
 
@@ -160,8 +161,8 @@ class Answer:
         """Returns 4 times the change of a row if angles and logits in f64 and the logarithms of decays move by half an
         ulp. Angles and these logarithms may be large without a large input."""
         softmax = definitions.tagged(self.spec['similarity'])[0] == 'softmax'
-        turns = self.wide and 'rope' in str(self.spec.get('prepare'))
-        if not turns and not (softmax and (self.wide or 'decay' in self.spec)): return 0
+        turns, decays = self.wide and 'rope' in str(self.spec.get('prepare')), 'decay' in self.spec
+        if not turns and not (softmax or decays if self.wide else softmax and decays): return 0
         moved = [attend(module, self.spec, self.arrays, np.longdouble) for module in NUDGED[self.wide]]
         return 4 * np.max([np.abs(m - self.expected).max(-1, keepdims=True) for m in moved], 0)
 
