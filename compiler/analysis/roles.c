@@ -77,7 +77,7 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
         struct prefix_sum sum;
         uint32_t axes = needed[v] && !prefix_sum_of(g, v, &sum) ? axes_of_loops(&g->value[v]) : 0;
         if (of_equations >= 0) axes &= ~(UINT32_C(1) << of_equations);
-        for (int axis = 0; axis < g->module->axes; axis++) {
+        for (int axis = 0; axes >> axis; axis++) {
             if (!(axes >> axis & 1) || !run_time(g, axis) || out->rows >> axis & 1 ||
                 g->module->axis[axis].source == SIZE_UNITS)
                 continue;

@@ -24,6 +24,7 @@ struct parts {
     int values;       /* the number of values before rename_rows makes copies */
     struct sweep *of; /* the sweep that each value needs */
     bool *mixed;      /* for each value: whether its operands need different sweeps */
+    bool *of_rows;    /* whether each row of a value follows from one row of the arrays */
     bool *needed;     /* for each of the first `known` values: whether an output needs it */
     int known;
 };
@@ -334,7 +335,7 @@ struct renamed {
     int *made[MAX_AXES + 1][MAX_AXES + 1];
 };
 
-/* Whether each row of v follows from one row of the arrays. */
+/* Returns p->of_rows[v], from those of its operands. */
 static bool is_of_rows(const struct parts *p, int v)
 {
     const struct value *const value = &p->g->value[v];
@@ -343,7 +344,7 @@ static bool is_of_rows(const struct parts *p, int v)
     if ((own && only_axis(own) < 0) || value->op == GRAPH_SOLVE || is_carried_state(p->x, v)) return false;
     if (value->op != GRAPH_MAP && (reversal_sequences(p->m, reversal_summed(value)) & ~own)) return false;
     for (int k = 0; k < value->operands; k++)
-        if (!is_of_rows(p, value->operand[k].of)) return false;
+        if (!p->of_rows[value->operand[k].of]) return false;
     return true;
 }
 
@@ -372,7 +373,7 @@ static int renamed(struct parts *p, struct renamed *all, int v, int from, int to
         int old = MAX_AXES, now = MAX_AXES;
         for (int n = 0; n < r->rank; n++) {
             r->sub[n] = rename_in(p, r->sub[n], from, to);
-            if (!axis_is_sequence(&p->m->axis[p->g->value[r->of].axes[n]]) || !is_of_rows(p, r->of)) continue;
+            if (!axis_is_sequence(&p->m->axis[p->g->value[r->of].axes[n]]) || !p->of_rows[r->of]) continue;
             const int axis = ref_axis(r, n);
             if (axis < 0 || axis == p->g->value[r->of].axes[n]) continue;
             old = p->g->value[r->of].axes[n];
@@ -389,6 +390,8 @@ static void rename_rows(struct parts *p)
 {
     struct renamed *const all = arena_alloc(p->m->arena, sizeof *all);
     p->values = p->g->values;
+    p->of_rows = arena_alloc(p->m->arena, (size_t)p->values * sizeof *p->of_rows);
+    for (int v = 0; v < p->values; v++) p->of_rows[v] = is_of_rows(p, v);
     for (int o = 0; o < p->g->outputs; o++)
         p->g->output[o].value = renamed(p, all, p->g->output[o].value, MAX_AXES, MAX_AXES);
 }
