@@ -205,7 +205,7 @@ class Drawn(decode.Grown):
         # The tolerance of such gradients is less than the smallest normal number of f32.
         if spec['dtype'] != 'f64' and most < 1e-30: raise Skip('the gradients underflow')
         largest = MAX_F16 if spec['dtype'] == 'f16' else np.inf
-        made = {n: x for n, x in made.items() if CANCELLED[spec['dtype']] * most <= np.abs(wanted[n]).max(initial=0) <= largest}
+        made = {n: x for n, x in made.items() if CANCELLED * most <= np.abs(wanted[n]).max(initial=0) <= largest}
         if not made: raise Skip('every gradient is too large for f16, or only rounding')
         least = 1e-13 if spec['dtype'] == 'f64' else backward.EPSILON[spec['dtype']]
         close = lambda x, y: (np.abs(x - y) <= least * np.abs(y).max(initial=0)).all()
