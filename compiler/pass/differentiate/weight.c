@@ -234,6 +234,16 @@ bool reversal_has_growing_factors(const struct reversal *x, bool *overflows)
     return growing && possible;
 }
 
+/* Returns e, in `map`, times the sign of the sum `by`, whose logarithm is of its absolute value. The sign is computed
+   for each row, because the sum may overflow. */
+static const struct expr *times_sign(struct reversal *x, struct value *map, const struct expr *e, int by)
+{
+    struct value row = graph_value(GRAPH_MAP, x->g->value[by].rank, x->g->value[by].axes);
+    const struct expr *const sum = reversal_value(x, &row, by);
+    const int sign = reversal_map(x, &row, unless_zero(x->m, sum, sign_of(x->m, sum)));
+    return expr_make(x->m, EXPR_MUL, e, reversal_value(x, map, sign), NULL);
+}
+
 const struct expr *reversal_times_inverse(struct reversal *x, struct value *map, const struct expr *e, int by)
 {
     struct module *m = x->m;
@@ -241,12 +251,7 @@ const struct expr *reversal_times_inverse(struct reversal *x, struct value *map,
     const struct expr *const logarithm = reversal_value(x, map, logarithm_of(x, by, positive));
     const struct expr *const inverse = expr_make(m, EXPR_EXP2, expr_make(m, EXPR_NEG, logarithm, NULL, NULL), NULL,
                                                  NULL);
-    if (!positive) {
-        struct value row = graph_value(GRAPH_MAP, x->g->value[by].rank, x->g->value[by].axes);
-        const struct expr *const sum = reversal_value(x, &row, by);
-        const int sign = reversal_map(x, &row, unless_zero(m, sum, sign_of(m, sum)));
-        e = expr_make(m, EXPR_MUL, e, reversal_value(x, map, sign), NULL);
-    }
+    if (!positive) e = times_sign(x, map, e, by);
     return expr_make(m, EXPR_MUL, e, inverse, NULL);
 }
 
@@ -267,7 +272,7 @@ struct normalised normalise_weight(struct reversal *x, int weight, int by)
     const bool positive = value_never_negative(x->g, by);
     const double per_bit = 1 / log(2);
     const int logarithm = logarithm_of(x, by, positive);
-    const struct expr *e, *sum;
+    const struct expr *e;
     struct value factor = v;
     const struct expr *exponent = out.exponential->arg[0];
     if (out.exponential->op == EXPR_EXP) exponent = expr_scaled(m, exponent, per_bit);
@@ -276,12 +281,7 @@ struct normalised normalise_weight(struct reversal *x, int weight, int by)
     if (v.expr != out.exponential && can_be_zero(m, v.expr, out.exponential))
         e = expr_make(m, EXPR_MIN, e, expr_real(m, MAX_EXPONENT), NULL);
     e = expr_make(m, EXPR_EXP2, e, NULL, NULL);
-    if (!positive) { /* the logarithm is of the absolute value, so multiply by the sign */
-        struct value row = graph_value(GRAPH_MAP, x->g->value[by].rank, x->g->value[by].axes);
-        sum = reversal_value(x, &row, by);
-        const int sign = reversal_map(x, &row, unless_zero(m, sum, sign_of(m, sum))); /* the sum itself may overflow */
-        e = expr_make(m, EXPR_MUL, e, reversal_value(x, &factor, sign), NULL);
-    }
+    if (!positive) e = times_sign(x, &factor, e, by);
     out.factor = reversal_map(x, &factor, e);
     out.weight = out.factor;
     if (v.expr == out.exponential) return out;
