@@ -29,6 +29,8 @@ struct template_names {
         bool is_beginning, is_end;
     } value[MAX_VALUES];
     int values;
+    /* For each character, whether a name begins with it, or ends with it if the name matches the end of a word. */
+    bool begins[256], ends[256];
 };
 void template_set(struct template_names *t, const char *name, const char *text); /* conditions see the value 1 */
 void template_set_number(struct template_names *t, const char *name, int64_t number);

@@ -26,6 +26,7 @@ static bool word_character(char c)
 /* Returns the first name that matches the word, or NULL. */
 static const struct template_value *find(const struct template_names *t, const char *word, size_t length)
 {
+    if (!t->begins[(unsigned char)word[0]] && !t->ends[(unsigned char)word[length - 1]]) return NULL;
     for (int k = 0; k < t->values; k++) {
         const struct template_value *v = &t->value[k];
         const size_t n = v->length;
@@ -136,13 +137,18 @@ static void fill_line(struct filling *x, const char *line, const char *end)
 static void set(struct template_names *t, const char *name, const char *text, int64_t number)
 {
     const size_t length = strlen(name);
+    const bool is_end = name[0] == '_';
     assert(t->values < MAX_VALUES);
+    if (is_end)
+        t->ends[(unsigned char)name[length - 1]] = true;
+    else
+        t->begins[(unsigned char)name[0]] = true;
     t->value[t->values++] = (struct template_value){.name = name,
                                                     .text = text,
                                                     .number = number,
                                                     .length = length,
                                                     .is_beginning = name[length - 1] == '_',
-                                                    .is_end = name[0] == '_'};
+                                                    .is_end = is_end};
 }
 
 void template_set(struct template_names *t, const char *name, const char *text)
