@@ -48,15 +48,15 @@
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
-     x86-64-v4  gated_deltanet_linear_v4, gated_deltanet_linear_linear_part_0_v4,
+     x86-64-v4  gated_deltanet_linear_v4, gated_deltanet_linear_saved_solution_v4,
      gated_deltanet_linear_dv_linear_part_1_dbeta_linear_part_2_linear_part_3_linear_part_4_linear_part_5_v4,
      gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4, gated_deltanet_linear_terms_dgate_v4,
      gated_deltanet_terms_v4
-     x86-64-v3  gated_deltanet_linear_v3, gated_deltanet_linear_linear_part_0_v3,
+     x86-64-v3  gated_deltanet_linear_v3, gated_deltanet_linear_saved_solution_v3,
      gated_deltanet_linear_dv_linear_part_1_dbeta_linear_part_2_linear_part_3_linear_part_4_linear_part_5_v3,
      gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3, gated_deltanet_linear_terms_dgate_v3,
      gated_deltanet_terms_v3
-     generic    gated_deltanet_linear_any, gated_deltanet_linear_linear_part_0_any,
+     generic    gated_deltanet_linear_any, gated_deltanet_linear_saved_solution_any,
      gated_deltanet_linear_dv_linear_part_1_dbeta_linear_part_2_linear_part_3_linear_part_4_linear_part_5_any,
      gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any, gated_deltanet_linear_terms_dgate_any,
      gated_deltanet_terms_any
@@ -134,8 +134,8 @@ struct call { /* the arguments of a call; all threads read the same struct */
     
     float *dgate_array;
     float *dbeta_array;
-    float *linear_part_0;
-    struct attn_strides linear_part_0_at;
+    float *saved_solution;
+    struct attn_strides saved_solution_at;
     float *linear_part_1;
     struct attn_strides linear_part_1_at;
     float *linear_part_2;
@@ -782,10 +782,14 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
     float *const query_scale = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const from_state = (float *)(void *)(work + 36992); /* [t_key: 32, e: 64] */
+    float *const query_scale_2 = (float *)(void *)(work + 36992); /* [j: 32] */
+    float *const from_state = (float *)(void *)(work + 37120); /* [t_key: 32, e: 64] */
     float *const corrected = (float *)(void *)(work + 28800); /* [j: 32, e: 64] */
+    float *const saved_solution = call->saved_solution ? call->saved_solution + b * call->saved_solution_at.batch + g *
+        call->saved_solution_at.head : NULL;
+    const int64_t saved_solution_row = call->saved_solution_at.row;
     float *const query_features_3 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
-    float *const query_sum_3 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 24704); /* [i: 32] */
     float *const score_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
     float *const query_2 = (float *)(void *)(work + 45184); /* [f: 64, i: 32] */
     float *const sum_from_state = (float *)(void *)(work + 53376); /* [i: 32, e: 64] */
@@ -877,21 +881,25 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
                                 * t_6);
                         }
                     }
-                    /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
-                       log_decay_k_low)) * 1.442695f) */
+                    /* query_scale = beta_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(query_scale + j, load_v4(beta_tile + j));
+                    }
+                    /* score = (score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
+                       log_decay_k_low)) * 1.442695f)) * query_scale */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
                         const vec_v4 log_decay_k_tile_2_7 = load_v4(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
                         const vec_v4 log_decay_k_low_tile_2_8 = load_v4(log_decay_k_low_tile_2 + ((t_key0 + t_key) -
                             j0));
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 32 + t_key, load_v4(score + j * 32 + t_key) *
+                            store_v4(score + j * 32 + t_key, (load_v4(score + j * 32 + t_key) *
                                 exp2_v4(((log_decay_k_tile_2_7 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_8 -
-                                log_decay_k_low[(j0 + j)])) * 1.442695f));
+                                log_decay_k_low[(j0 + j)])) * 1.442695f)) * query_scale[j]);
                         }
                     }
-                    /* query_scale = beta_tile */
+                    /* query_scale_2 = 1.0f */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(query_scale + j, load_v4(beta_tile + j));
+                        store_v4(query_scale_2 + j, splat_v4(1.0f));
                     }
                     /* from_state[t_key][e] = sum over f of query * state */
                     dot1_v4(t_key1 - t_key0, query, state, from_state);
@@ -904,19 +912,27 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
                             }
                         }
                     }
-                    /* corrected[t_key][e] = query_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
-                       corrected[j][e]) */
-                    dot2_v4(t_key1 - t_key0, score, query_scale, from_state, corrected);
-                    /* query_features_3 = query_features * exp2(((log_decay_chunk - log_decay_k_tile_2) +
-                       (log_decay_chunk_low - log_decay_k_low_tile_2 ... */
+                    /* corrected[t_key][e] = query_scale_2[t_key] * (from_state[t_key][e] - sum over j < t_key of score
+                       * corrected[j][e]) */
+                    dot2_v4(t_key1 - t_key0, score, query_scale_2, from_state, corrected);
+                    if (saved_solution) {
+                        /* saved_solution = corrected */
+                        for (int64_t j = 0; j < j1 - j0; j++)
+                            for (int64_t e = 0; e < 64; e++)
+                                saved_solution[(j0 + j) * saved_solution_row + e] = corrected[j * 64 + e];
+                    }
+                    /* query_features_3 = (query_features * exp2(((log_decay_chunk - log_decay_k_tile_2) +
+                       (log_decay_chunk_low - log_decay_k_low_tile_ ... */
                     const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
                     const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
                         n_k - 1), 0)];
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 t_11 = exp2_v4(((log_decay_chunk_9 - load_v4(log_decay_k_tile_2 + j)) +
                             (log_decay_chunk_low_10 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                        const vec_v4 query_scale_12 = load_v4(query_scale + j);
                         for (int64_t f = 0; f < 64; f++) {
-                            store_v4(query_features_3 + f * 32 + j, load_v4(query_features + f * 32 + j) * t_11);
+                            store_v4(query_features_3 + f * 32 + j, (load_v4(query_features + f * 32 + j) * t_11) *
+                                query_scale_12);
                         }
                     }
                     for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
@@ -943,8 +959,8 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
                             }
                             for (int64_t d = 0; d < 64; d++) {
                                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                    const vec_v4 q_tile_12 = load_v4(q_tile + d * 32 + i);
-                                    query_sum_3_in[vector] += q_tile_12 * q_tile_12;
+                                    const vec_v4 q_tile_13 = load_v4(q_tile + d * 32 + i);
+                                    query_sum_3_in[vector] += q_tile_13 * q_tile_13;
                                 }
                             }
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
@@ -953,46 +969,46 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
                         }
                         /* q_tile = (q_tile * select(query_sum_3 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_3))) * 0.125f */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const vec_v4 query_sum_3_13 = load_v4(query_sum_3 + i);
-                            const vec_v4 t_14 = pick_v4(query_sum_3_13 == 0.0f, splat_v4(0.0f),
-                                1.0f / sqrt_v4(query_sum_3_13));
+                            const vec_v4 query_sum_3_14 = load_v4(query_sum_3 + i);
+                            const vec_v4 t_15 = pick_v4(query_sum_3_14 == 0.0f, splat_v4(0.0f),
+                                1.0f / sqrt_v4(query_sum_3_14));
                             for (int64_t d = 0; d < 64; d++) {
-                                store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_14) * 0.125f);
+                                store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_15) * 0.125f);
                             }
                         }
                         /* score_2[j][i] = sum over d of query_features * q_tile */
                         dot0_v4(round_up(i1 - i0, 16), j1 - j0, query_features, q_tile, score_2);
                         /* query_2 = q_tile * select((lo() / 32) == 0, 1.0f,
                            exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - log_decay ... */
-                        const int t_15 = (j0 / 32) == 0;
-                        const float log_decay_chunk_16 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                        const float log_decay_chunk_low_17 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        const int t_16 = (j0 / 32) == 0;
+                        const float log_decay_chunk_17 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_18 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const vec_v4 t_18 = t_15 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_q_tile + i) -
-                                log_decay_chunk_16) + (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_17)) *
+                            const vec_v4 t_19 = t_16 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_q_tile + i) -
+                                log_decay_chunk_17) + (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_18)) *
                                 1.442695f);
                             for (int64_t f = 0; f < 64; f++) {
-                                store_v4(query_2 + f * 32 + i, load_v4(q_tile + f * 32 + i) * t_18);
-                            }
-                        }
-                        /* score_2 = score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                           log_decay_k_low)) * 1.442695f) */
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const vec_v4 log_decay_q_tile_19 = load_v4(log_decay_q_tile + i);
-                            const vec_v4 log_decay_q_low_tile_20 = load_v4(log_decay_q_low_tile + i);
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score_2 + j * 32 + i, load_v4(score_2 + j * 32 + i) *
-                                    exp2_v4(((log_decay_q_tile_19 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_20 -
-                                    log_decay_k_low[(j0 + j)])) * 1.442695f));
+                                store_v4(query_2 + f * 32 + i, load_v4(q_tile + f * 32 + i) * t_19);
                             }
                         }
                         /* sum_from_state[i][e] = sum over f of query_2 * state */
                         dot1_v4(i1 - i0, query_2, state, sum_from_state);
+                        /* score_2 = (score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                           log_decay_k_low)) * 1.442695f)) * query_scale */
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const vec_v4 log_decay_q_tile_20 = load_v4(log_decay_q_tile + i);
+                            const vec_v4 log_decay_q_low_tile_21 = load_v4(log_decay_q_low_tile + i);
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(score_2 + j * 32 + i, (load_v4(score_2 + j * 32 + i) *
+                                    exp2_v4(((log_decay_q_tile_20 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_21 -
+                                    log_decay_k_low[(j0 + j)])) * 1.442695f)) * query_scale[j]);
+                            }
+                        }
                         /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_21 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_22 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_21,
+                                store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_22,
                                     mask_v4), load_v4(score_2 + j * 32 + i), splat_v4(0.0f)));
                             }
                         }
@@ -1002,9 +1018,9 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
                             dot3_v4(i1 - i0, j1 - j0, score_2, corrected, sum);
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_v4 in_region[2] = {0};
-                                const int64_t t_22 = (i0 + i) + query_start;
+                                const int64_t t_23 = (i0 + i) + query_start;
                                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_22, mask_v4);
+                                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_23, mask_v4);
                                 }
                                 add_seen_lanes_v4(64, sum + i * 64, score_2 + i * 1, corrected, 64, j1 - j0, in_region);
                             }
@@ -1026,16 +1042,16 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
                     }
                     /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
                        log_decay_chunk_low)) < 0.5f, p ... */
-                    const float t_23 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                    const float t_24 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                         0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
                         + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-                    const float t_24 = powf(2.7182818f, t_23);
-                    const int t_25 = t_24 < 0.5f;
-                    const float t_26 = t_25 ? t_24 : 1.0f;
-                    const float t_27 = t_25 ? 0.0f : (-expm1f(t_23));
+                    const float t_25 = powf(2.7182818f, t_24);
+                    const int t_26 = t_25 < 0.5f;
+                    const float t_27 = t_26 ? t_25 : 1.0f;
+                    const float t_28 = t_26 ? 0.0f : (-expm1f(t_24));
                     for (int64_t f = 0; f < 64; f += 16) {
-                        store_v4(kept_share + f, splat_v4(t_26));
-                        store_v4(lost_share + f, splat_v4(t_27));
+                        store_v4(kept_share + f, splat_v4(t_27));
+                        store_v4(lost_share + f, splat_v4(t_28));
                     }
                     /* state[f][e] = state * kept_share - state * lost_share + sum over j of query_features_3 *
                        corrected */
@@ -1047,7 +1063,8 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *call, int64_t task, unsigned char *work)
+TARGET_v4 static void gated_deltanet_linear_saved_solution_v4(const struct call *call, int64_t task,
+    unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1082,9 +1099,9 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
     float *const corrected = (float *)(void *)(work + 45312); /* [j: 32, e: 64] */
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g *
-        call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    float *const saved_solution = call->saved_solution ? call->saved_solution + b * call->saved_solution_at.batch + g *
+        call->saved_solution_at.head : NULL;
+    const int64_t saved_solution_row = call->saved_solution_at.row;
     float *const k_tile_2 = (float *)(void *)(work + 53504); /* [d: 64, j: 32] */
     float *const beta_tile = (float *)(void *)(work + 61696); /* [j: 32] */
     float *const log_decay_k_tile_2 = (float *)(void *)(work + 61824); /* [j: 32] */
@@ -1225,11 +1242,11 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
             }
             /* state[f][e] = state * kept_share - state * lost_share + sum over j of key * corrected */
             dot5_v4(j1 - j0, key, corrected, state, kept_share, lost_share);
-            if (linear_part_0) {
-                /* linear_part_0 = corrected, transposed back */
+            if (saved_solution) {
+                /* saved_solution = corrected, transposed back */
                 for (int64_t j = 0; j < j1 - j0; j++)
                     for (int64_t e = 0; e < 64; e++)
-                        linear_part_0[(j0 + j) * linear_part_0_row + e] = corrected[j * 64 + e];
+                        saved_solution[(j0 + j) * saved_solution_row + e] = corrected[j * 64 + e];
             }
         }
     }
@@ -1273,9 +1290,9 @@ TARGET_v4 static void
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const saved_solution = call->saved_solution ? call->saved_solution + b * call->saved_solution_at.batch
+        + g * call->saved_solution_at.head : NULL;
+    const int64_t saved_solution_row = call->saved_solution_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const query_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
@@ -1329,7 +1346,7 @@ TARGET_v4 static void
     float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
     float *const k_tile = (float *)(void *)(work + 107008); /* [d: 64, j: 32] */
     float *const beta_tile = (float *)(void *)(work + 115200); /* [j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(work + 115328); /* [e: 64, j: 32] */
+    float *const saved_solution_tile = (float *)(void *)(work + 115328); /* [e: 64, j: 32] */
     float *const log_decay_k_tile_2 = (float *)(void *)(work + 123520); /* [j: 32] */
     float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 123648); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 123776); /* [d: 64, i: 32] */
@@ -1366,9 +1383,9 @@ TARGET_v4 static void
                         beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
                 }
                 if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
-                    /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-                    transpose_padded_v4(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
-                        linear_part_0_tile, 32, 64);
+                    /* saved_solution_tile = saved_solution, with zeros beyond the last row */
+                    transpose_padded_v4(saved_solution + j0 * saved_solution_row, saved_solution_row, j1 - j0, 64,
+                        saved_solution_tile, 32, 64);
                 }
                 /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -1411,11 +1428,11 @@ TARGET_v4 static void
                         store_v4(query_scale + j, load_v4(beta_tile + j));
                     }
                     if (linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
-                        /* query_features_2 = linear_part_0_tile * query_scale */
+                        /* query_features_2 = saved_solution_tile * query_scale */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             const vec_v4 query_scale_4 = load_v4(query_scale + j);
                             for (int64_t e = 0; e < 64; e++) {
-                                store_v4(query_features_2 + e * 32 + j, load_v4(linear_part_0_tile + e * 32 + j) *
+                                store_v4(query_features_2 + e * 32 + j, load_v4(saved_solution_tile + e * 32 + j) *
                                     query_scale_4);
                             }
                         }
@@ -1773,7 +1790,7 @@ TARGET_v4 static void
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
                         transpose_padded_v4(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
-                        /* query_4 += corrected_turned * linear_part_0_tile */
+                        /* query_4 += corrected_turned * saved_solution_tile */
                         for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
                             vec_v4 query_4_in[2];
                             UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
@@ -1783,7 +1800,7 @@ TARGET_v4 static void
                                 UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++,
                                     t_key += 16) {
                                     query_4_in[vector] += load_v4(corrected_turned + e * 32 + t_key) *
-                                        load_v4(linear_part_0_tile + e * 32 + ((t_key0 + t_key) - j0));
+                                        load_v4(saved_solution_tile + e * 32 + ((t_key0 + t_key) - j0));
                                 }
                             }
                             UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
@@ -2043,9 +2060,9 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const saved_solution = call->saved_solution ? call->saved_solution + b * call->saved_solution_at.batch
+        + g * call->saved_solution_at.head : NULL;
+    const int64_t saved_solution_row = call->saved_solution_at.row;
     const float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g
         * call->linear_part_1_at.head : NULL;
     const int64_t linear_part_1_row = call->linear_part_1_at.row;
@@ -2211,12 +2228,12 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         store_v4(query_scale + j, load_v4(beta_tile + j));
                     }
-                    /* key_features = linear_part_0 * query_scale */
+                    /* key_features = saved_solution * query_scale */
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                                store_v4(key_features + j * 64 + e, load_v4(linear_part_0 + (j0 + j) * linear_part_0_row
-                                    + e) * query_scale[j]);
+                                store_v4(key_features + j * 64 + e, load_v4(saved_solution + (j0 + j) *
+                                    saved_solution_row + e) * query_scale[j]);
                             }
                         }
                     }
@@ -3244,10 +3261,14 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
     float *const query_scale = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const from_state = (float *)(void *)(work + 36992); /* [t_key: 32, e: 64] */
+    float *const query_scale_2 = (float *)(void *)(work + 36992); /* [j: 32] */
+    float *const from_state = (float *)(void *)(work + 37120); /* [t_key: 32, e: 64] */
     float *const corrected = (float *)(void *)(work + 28800); /* [j: 32, e: 64] */
+    float *const saved_solution = call->saved_solution ? call->saved_solution + b * call->saved_solution_at.batch + g *
+        call->saved_solution_at.head : NULL;
+    const int64_t saved_solution_row = call->saved_solution_at.row;
     float *const query_features_3 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
-    float *const query_sum_3 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 24704); /* [i: 32] */
     float *const score_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
     float *const query_2 = (float *)(void *)(work + 45184); /* [f: 64, i: 32] */
     float *const sum_from_state = (float *)(void *)(work + 53376); /* [i: 32, e: 64] */
@@ -3339,21 +3360,25 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
                                 * t_6);
                         }
                     }
-                    /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
-                       log_decay_k_low)) * 1.442695f) */
+                    /* query_scale = beta_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(query_scale + j, load_v3(beta_tile + j));
+                    }
+                    /* score = (score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
+                       log_decay_k_low)) * 1.442695f)) * query_scale */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
                         const vec_v3 log_decay_k_tile_2_7 = load_v3(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
                         const vec_v3 log_decay_k_low_tile_2_8 = load_v3(log_decay_k_low_tile_2 + ((t_key0 + t_key) -
                             j0));
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 32 + t_key, load_v3(score + j * 32 + t_key) *
+                            store_v3(score + j * 32 + t_key, (load_v3(score + j * 32 + t_key) *
                                 exp2_v3(((log_decay_k_tile_2_7 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_8 -
-                                log_decay_k_low[(j0 + j)])) * 1.442695f));
+                                log_decay_k_low[(j0 + j)])) * 1.442695f)) * query_scale[j]);
                         }
                     }
-                    /* query_scale = beta_tile */
+                    /* query_scale_2 = 1.0f */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(query_scale + j, load_v3(beta_tile + j));
+                        store_v3(query_scale_2 + j, splat_v3(1.0f));
                     }
                     /* from_state[t_key][e] = sum over f of query * state */
                     dot1_v3(t_key1 - t_key0, query, state, from_state);
@@ -3366,19 +3391,27 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
                             }
                         }
                     }
-                    /* corrected[t_key][e] = query_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
-                       corrected[j][e]) */
-                    dot2_v3(t_key1 - t_key0, score, query_scale, from_state, corrected);
-                    /* query_features_3 = query_features * exp2(((log_decay_chunk - log_decay_k_tile_2) +
-                       (log_decay_chunk_low - log_decay_k_low_tile_2 ... */
+                    /* corrected[t_key][e] = query_scale_2[t_key] * (from_state[t_key][e] - sum over j < t_key of score
+                       * corrected[j][e]) */
+                    dot2_v3(t_key1 - t_key0, score, query_scale_2, from_state, corrected);
+                    if (saved_solution) {
+                        /* saved_solution = corrected */
+                        for (int64_t j = 0; j < j1 - j0; j++)
+                            for (int64_t e = 0; e < 64; e++)
+                                saved_solution[(j0 + j) * saved_solution_row + e] = corrected[j * 64 + e];
+                    }
+                    /* query_features_3 = (query_features * exp2(((log_decay_chunk - log_decay_k_tile_2) +
+                       (log_decay_chunk_low - log_decay_k_low_tile_ ... */
                     const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
                     const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
                         n_k - 1), 0)];
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 t_11 = exp2_v3(((log_decay_chunk_9 - load_v3(log_decay_k_tile_2 + j)) +
                             (log_decay_chunk_low_10 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                        const vec_v3 query_scale_12 = load_v3(query_scale + j);
                         for (int64_t f = 0; f < 64; f++) {
-                            store_v3(query_features_3 + f * 32 + j, load_v3(query_features + f * 32 + j) * t_11);
+                            store_v3(query_features_3 + f * 32 + j, (load_v3(query_features + f * 32 + j) * t_11) *
+                                query_scale_12);
                         }
                     }
                     for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
@@ -3405,8 +3438,8 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
                             }
                             for (int64_t d = 0; d < 64; d++) {
                                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                    const vec_v3 q_tile_12 = load_v3(q_tile + d * 32 + i);
-                                    query_sum_3_in[vector] += q_tile_12 * q_tile_12;
+                                    const vec_v3 q_tile_13 = load_v3(q_tile + d * 32 + i);
+                                    query_sum_3_in[vector] += q_tile_13 * q_tile_13;
                                 }
                             }
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -3415,46 +3448,46 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
                         }
                         /* q_tile = (q_tile * select(query_sum_3 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_3))) * 0.125f */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const vec_v3 query_sum_3_13 = load_v3(query_sum_3 + i);
-                            const vec_v3 t_14 = pick_v3(query_sum_3_13 == 0.0f, splat_v3(0.0f),
-                                1.0f / sqrt_v3(query_sum_3_13));
+                            const vec_v3 query_sum_3_14 = load_v3(query_sum_3 + i);
+                            const vec_v3 t_15 = pick_v3(query_sum_3_14 == 0.0f, splat_v3(0.0f),
+                                1.0f / sqrt_v3(query_sum_3_14));
                             for (int64_t d = 0; d < 64; d++) {
-                                store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_14) * 0.125f);
+                                store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_15) * 0.125f);
                             }
                         }
                         /* score_2[j][i] = sum over d of query_features * q_tile */
                         dot0_v3(round_up(i1 - i0, 8), j1 - j0, query_features, q_tile, score_2);
                         /* query_2 = q_tile * select((lo() / 32) == 0, 1.0f,
                            exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - log_decay ... */
-                        const int t_15 = (j0 / 32) == 0;
-                        const float log_decay_chunk_16 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                        const float log_decay_chunk_low_17 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        const int t_16 = (j0 / 32) == 0;
+                        const float log_decay_chunk_17 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_18 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const vec_v3 t_18 = t_15 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_q_tile + i) -
-                                log_decay_chunk_16) + (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_17)) *
+                            const vec_v3 t_19 = t_16 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_q_tile + i) -
+                                log_decay_chunk_17) + (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_18)) *
                                 1.442695f);
                             for (int64_t f = 0; f < 64; f++) {
-                                store_v3(query_2 + f * 32 + i, load_v3(q_tile + f * 32 + i) * t_18);
-                            }
-                        }
-                        /* score_2 = score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                           log_decay_k_low)) * 1.442695f) */
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const vec_v3 log_decay_q_tile_19 = load_v3(log_decay_q_tile + i);
-                            const vec_v3 log_decay_q_low_tile_20 = load_v3(log_decay_q_low_tile + i);
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score_2 + j * 32 + i, load_v3(score_2 + j * 32 + i) *
-                                    exp2_v3(((log_decay_q_tile_19 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_20 -
-                                    log_decay_k_low[(j0 + j)])) * 1.442695f));
+                                store_v3(query_2 + f * 32 + i, load_v3(q_tile + f * 32 + i) * t_19);
                             }
                         }
                         /* sum_from_state[i][e] = sum over f of query_2 * state */
                         dot1_v3(i1 - i0, query_2, state, sum_from_state);
+                        /* score_2 = (score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                           log_decay_k_low)) * 1.442695f)) * query_scale */
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const vec_v3 log_decay_q_tile_20 = load_v3(log_decay_q_tile + i);
+                            const vec_v3 log_decay_q_low_tile_21 = load_v3(log_decay_q_low_tile + i);
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(score_2 + j * 32 + i, (load_v3(score_2 + j * 32 + i) *
+                                    exp2_v3(((log_decay_q_tile_20 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_21 -
+                                    log_decay_k_low[(j0 + j)])) * 1.442695f)) * query_scale[j]);
+                            }
+                        }
                         /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_21 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_22 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_21,
+                                store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_22,
                                     mask_v3), load_v3(score_2 + j * 32 + i), splat_v3(0.0f)));
                             }
                         }
@@ -3464,9 +3497,9 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
                             dot3_v3(i1 - i0, j1 - j0, score_2, corrected, sum);
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_v3 in_region[4] = {0};
-                                const int64_t t_22 = (i0 + i) + query_start;
+                                const int64_t t_23 = (i0 + i) + query_start;
                                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_22, mask_v3);
+                                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_23, mask_v3);
                                 }
                                 add_seen_lanes_v3(64, sum + i * 64, score_2 + i * 1, corrected, 64, j1 - j0, in_region);
                             }
@@ -3488,16 +3521,16 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
                     }
                     /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
                        log_decay_chunk_low)) < 0.5f, p ... */
-                    const float t_23 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                    const float t_24 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                         0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
                         + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-                    const float t_24 = powf(2.7182818f, t_23);
-                    const int t_25 = t_24 < 0.5f;
-                    const float t_26 = t_25 ? t_24 : 1.0f;
-                    const float t_27 = t_25 ? 0.0f : (-expm1f(t_23));
+                    const float t_25 = powf(2.7182818f, t_24);
+                    const int t_26 = t_25 < 0.5f;
+                    const float t_27 = t_26 ? t_25 : 1.0f;
+                    const float t_28 = t_26 ? 0.0f : (-expm1f(t_24));
                     for (int64_t f = 0; f < 64; f += 8) {
-                        store_v3(kept_share + f, splat_v3(t_26));
-                        store_v3(lost_share + f, splat_v3(t_27));
+                        store_v3(kept_share + f, splat_v3(t_27));
+                        store_v3(lost_share + f, splat_v3(t_28));
                     }
                     /* state[f][e] = state * kept_share - state * lost_share + sum over j of query_features_3 *
                        corrected */
@@ -3509,7 +3542,8 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *call, int64_t task, unsigned char *work)
+TARGET_v3 static void gated_deltanet_linear_saved_solution_v3(const struct call *call, int64_t task,
+    unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -3544,9 +3578,9 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
     float *const corrected = (float *)(void *)(work + 45312); /* [j: 32, e: 64] */
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g *
-        call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    float *const saved_solution = call->saved_solution ? call->saved_solution + b * call->saved_solution_at.batch + g *
+        call->saved_solution_at.head : NULL;
+    const int64_t saved_solution_row = call->saved_solution_at.row;
     float *const k_tile_2 = (float *)(void *)(work + 53504); /* [d: 64, j: 32] */
     float *const beta_tile = (float *)(void *)(work + 61696); /* [j: 32] */
     float *const log_decay_k_tile_2 = (float *)(void *)(work + 61824); /* [j: 32] */
@@ -3687,11 +3721,11 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
             }
             /* state[f][e] = state * kept_share - state * lost_share + sum over j of key * corrected */
             dot5_v3(j1 - j0, key, corrected, state, kept_share, lost_share);
-            if (linear_part_0) {
-                /* linear_part_0 = corrected, transposed back */
+            if (saved_solution) {
+                /* saved_solution = corrected, transposed back */
                 for (int64_t j = 0; j < j1 - j0; j++)
                     for (int64_t e = 0; e < 64; e++)
-                        linear_part_0[(j0 + j) * linear_part_0_row + e] = corrected[j * 64 + e];
+                        saved_solution[(j0 + j) * saved_solution_row + e] = corrected[j * 64 + e];
             }
         }
     }
@@ -3735,9 +3769,9 @@ TARGET_v3 static void
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const saved_solution = call->saved_solution ? call->saved_solution + b * call->saved_solution_at.batch
+        + g * call->saved_solution_at.head : NULL;
+    const int64_t saved_solution_row = call->saved_solution_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const query_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
@@ -3791,7 +3825,7 @@ TARGET_v3 static void
     float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
     float *const k_tile = (float *)(void *)(work + 107008); /* [d: 64, j: 32] */
     float *const beta_tile = (float *)(void *)(work + 115200); /* [j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(work + 115328); /* [e: 64, j: 32] */
+    float *const saved_solution_tile = (float *)(void *)(work + 115328); /* [e: 64, j: 32] */
     float *const log_decay_k_tile_2 = (float *)(void *)(work + 123520); /* [j: 32] */
     float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 123648); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 123776); /* [d: 64, i: 32] */
@@ -3828,9 +3862,9 @@ TARGET_v3 static void
                         beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
                 }
                 if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
-                    /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-                    transpose_padded_v3(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
-                        linear_part_0_tile, 32, 64);
+                    /* saved_solution_tile = saved_solution, with zeros beyond the last row */
+                    transpose_padded_v3(saved_solution + j0 * saved_solution_row, saved_solution_row, j1 - j0, 64,
+                        saved_solution_tile, 32, 64);
                 }
                 /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -3873,11 +3907,11 @@ TARGET_v3 static void
                         store_v3(query_scale + j, load_v3(beta_tile + j));
                     }
                     if (linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
-                        /* query_features_2 = linear_part_0_tile * query_scale */
+                        /* query_features_2 = saved_solution_tile * query_scale */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             const vec_v3 query_scale_4 = load_v3(query_scale + j);
                             for (int64_t e = 0; e < 64; e++) {
-                                store_v3(query_features_2 + e * 32 + j, load_v3(linear_part_0_tile + e * 32 + j) *
+                                store_v3(query_features_2 + e * 32 + j, load_v3(saved_solution_tile + e * 32 + j) *
                                     query_scale_4);
                             }
                         }
@@ -4234,7 +4268,7 @@ TARGET_v3 static void
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
                         transpose_padded_v3(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
-                        /* query_4 += corrected_turned * linear_part_0_tile */
+                        /* query_4 += corrected_turned * saved_solution_tile */
                         for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
                             vec_v3 query_4_in[2];
                             UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
@@ -4243,7 +4277,7 @@ TARGET_v3 static void
                             for (int64_t e = 0; e < 64; e++) {
                                 UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
                                     query_4_in[vector] += load_v3(corrected_turned + e * 32 + t_key) *
-                                        load_v3(linear_part_0_tile + e * 32 + ((t_key0 + t_key) - j0));
+                                        load_v3(saved_solution_tile + e * 32 + ((t_key0 + t_key) - j0));
                                 }
                             }
                             UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
@@ -4503,9 +4537,9 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const saved_solution = call->saved_solution ? call->saved_solution + b * call->saved_solution_at.batch
+        + g * call->saved_solution_at.head : NULL;
+    const int64_t saved_solution_row = call->saved_solution_at.row;
     const float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g
         * call->linear_part_1_at.head : NULL;
     const int64_t linear_part_1_row = call->linear_part_1_at.row;
@@ -4671,12 +4705,12 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         store_v3(query_scale + j, load_v3(beta_tile + j));
                     }
-                    /* key_features = linear_part_0 * query_scale */
+                    /* key_features = saved_solution * query_scale */
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                                store_v3(key_features + j * 64 + e, load_v3(linear_part_0 + (j0 + j) * linear_part_0_row
-                                    + e) * query_scale[j]);
+                                store_v3(key_features + j * 64 + e, load_v3(saved_solution + (j0 + j) *
+                                    saved_solution_row + e) * query_scale[j]);
                             }
                         }
                     }
@@ -5691,10 +5725,14 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
     float *const query_scale = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const from_state = (float *)(void *)(work + 36992); /* [t_key: 32, e: 64] */
+    float *const query_scale_2 = (float *)(void *)(work + 36992); /* [j: 32] */
+    float *const from_state = (float *)(void *)(work + 37120); /* [t_key: 32, e: 64] */
     float *const corrected = (float *)(void *)(work + 28800); /* [j: 32, e: 64] */
+    float *const saved_solution = call->saved_solution ? call->saved_solution + b * call->saved_solution_at.batch + g *
+        call->saved_solution_at.head : NULL;
+    const int64_t saved_solution_row = call->saved_solution_at.row;
     float *const query_features_3 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
-    float *const query_sum_3 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 24704); /* [i: 32] */
     float *const score_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
     float *const query_2 = (float *)(void *)(work + 45184); /* [f: 64, i: 32] */
     float *const sum_from_state = (float *)(void *)(work + 53376); /* [i: 32, e: 64] */
@@ -5787,21 +5825,25 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
                                 j0)) * t_6);
                         }
                     }
-                    /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
-                       log_decay_k_low)) * 1.442695f) */
+                    /* query_scale = beta_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(query_scale + j, load_any(beta_tile + j));
+                    }
+                    /* score = (score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
+                       log_decay_k_low)) * 1.442695f)) * query_scale */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
                         const vec_any log_decay_k_tile_2_7 = load_any(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
                         const vec_any log_decay_k_low_tile_2_8 = load_any(log_decay_k_low_tile_2 + ((t_key0 + t_key) -
                             j0));
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 32 + t_key, load_any(score + j * 32 + t_key) *
+                            store_any(score + j * 32 + t_key, (load_any(score + j * 32 + t_key) *
                                 exp2_any(((log_decay_k_tile_2_7 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_8 -
-                                log_decay_k_low[(j0 + j)])) * 1.442695f));
+                                log_decay_k_low[(j0 + j)])) * 1.442695f)) * query_scale[j]);
                         }
                     }
-                    /* query_scale = beta_tile */
+                    /* query_scale_2 = 1.0f */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(query_scale + j, load_any(beta_tile + j));
+                        store_any(query_scale_2 + j, splat_any(1.0f));
                     }
                     /* from_state[t_key][e] = sum over f of query * state */
                     dot1_any(t_key1 - t_key0, query, state, from_state);
@@ -5814,19 +5856,27 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
                             }
                         }
                     }
-                    /* corrected[t_key][e] = query_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
-                       corrected[j][e]) */
-                    dot2_any(t_key1 - t_key0, score, query_scale, from_state, corrected);
-                    /* query_features_3 = query_features * exp2(((log_decay_chunk - log_decay_k_tile_2) +
-                       (log_decay_chunk_low - log_decay_k_low_tile_2 ... */
+                    /* corrected[t_key][e] = query_scale_2[t_key] * (from_state[t_key][e] - sum over j < t_key of score
+                       * corrected[j][e]) */
+                    dot2_any(t_key1 - t_key0, score, query_scale_2, from_state, corrected);
+                    if (saved_solution) {
+                        /* saved_solution = corrected */
+                        for (int64_t j = 0; j < j1 - j0; j++)
+                            for (int64_t e = 0; e < 64; e++)
+                                saved_solution[(j0 + j) * saved_solution_row + e] = corrected[j * 64 + e];
+                    }
+                    /* query_features_3 = (query_features * exp2(((log_decay_chunk - log_decay_k_tile_2) +
+                       (log_decay_chunk_low - log_decay_k_low_tile_ ... */
                     const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
                     const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
                         n_k - 1), 0)];
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any t_11 = exp2_any(((log_decay_chunk_9 - load_any(log_decay_k_tile_2 + j)) +
                             (log_decay_chunk_low_10 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                        const vec_any query_scale_12 = load_any(query_scale + j);
                         for (int64_t f = 0; f < 64; f++) {
-                            store_any(query_features_3 + f * 32 + j, load_any(query_features + f * 32 + j) * t_11);
+                            store_any(query_features_3 + f * 32 + j, (load_any(query_features + f * 32 + j) * t_11) *
+                                query_scale_12);
                         }
                     }
                     for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
@@ -5853,8 +5903,8 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
                             }
                             for (int64_t d = 0; d < 64; d++) {
                                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                    const vec_any q_tile_12 = load_any(q_tile + d * 32 + i);
-                                    query_sum_3_in[vector] += q_tile_12 * q_tile_12;
+                                    const vec_any q_tile_13 = load_any(q_tile + d * 32 + i);
+                                    query_sum_3_in[vector] += q_tile_13 * q_tile_13;
                                 }
                             }
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -5863,46 +5913,46 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
                         }
                         /* q_tile = (q_tile * select(query_sum_3 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_3))) * 0.125f */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const vec_any query_sum_3_13 = load_any(query_sum_3 + i);
-                            const vec_any t_14 = pick_any(query_sum_3_13 == 0.0f, splat_any(0.0f),
-                                1.0f / sqrt_any(query_sum_3_13));
+                            const vec_any query_sum_3_14 = load_any(query_sum_3 + i);
+                            const vec_any t_15 = pick_any(query_sum_3_14 == 0.0f, splat_any(0.0f),
+                                1.0f / sqrt_any(query_sum_3_14));
                             for (int64_t d = 0; d < 64; d++) {
-                                store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_14) * 0.125f);
+                                store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_15) * 0.125f);
                             }
                         }
                         /* score_2[j][i] = sum over d of query_features * q_tile */
                         dot0_any(round_up(i1 - i0, 4), j1 - j0, query_features, q_tile, score_2);
                         /* query_2 = q_tile * select((lo() / 32) == 0, 1.0f,
                            exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - log_decay ... */
-                        const int t_15 = (j0 / 32) == 0;
-                        const float log_decay_chunk_16 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                        const float log_decay_chunk_low_17 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        const int t_16 = (j0 / 32) == 0;
+                        const float log_decay_chunk_17 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_18 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const vec_any t_18 = t_15 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_q_tile + i) -
-                                log_decay_chunk_16) + (load_any(log_decay_q_low_tile + i) - log_decay_chunk_low_17)) *
+                            const vec_any t_19 = t_16 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_q_tile + i) -
+                                log_decay_chunk_17) + (load_any(log_decay_q_low_tile + i) - log_decay_chunk_low_18)) *
                                 1.442695f);
                             for (int64_t f = 0; f < 64; f++) {
-                                store_any(query_2 + f * 32 + i, load_any(q_tile + f * 32 + i) * t_18);
-                            }
-                        }
-                        /* score_2 = score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                           log_decay_k_low)) * 1.442695f) */
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const vec_any log_decay_q_tile_19 = load_any(log_decay_q_tile + i);
-                            const vec_any log_decay_q_low_tile_20 = load_any(log_decay_q_low_tile + i);
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score_2 + j * 32 + i, load_any(score_2 + j * 32 + i) *
-                                    exp2_any(((log_decay_q_tile_19 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_20 -
-                                    log_decay_k_low[(j0 + j)])) * 1.442695f));
+                                store_any(query_2 + f * 32 + i, load_any(q_tile + f * 32 + i) * t_19);
                             }
                         }
                         /* sum_from_state[i][e] = sum over f of query_2 * state */
                         dot1_any(i1 - i0, query_2, state, sum_from_state);
+                        /* score_2 = (score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                           log_decay_k_low)) * 1.442695f)) * query_scale */
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const vec_any log_decay_q_tile_20 = load_any(log_decay_q_tile + i);
+                            const vec_any log_decay_q_low_tile_21 = load_any(log_decay_q_low_tile + i);
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(score_2 + j * 32 + i, (load_any(score_2 + j * 32 + i) *
+                                    exp2_any(((log_decay_q_tile_20 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_21 -
+                                    log_decay_k_low[(j0 + j)])) * 1.442695f)) * query_scale[j]);
+                            }
+                        }
                         /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_21 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_22 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_21,
+                                store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_22,
                                     mask_any), load_any(score_2 + j * 32 + i), splat_any(0.0f)));
                             }
                         }
@@ -5912,9 +5962,9 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
                             dot3_any(i1 - i0, j1 - j0, score_2, corrected, sum);
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_any in_region[8] = {0};
-                                const int64_t t_22 = (i0 + i) + query_start;
+                                const int64_t t_23 = (i0 + i) + query_start;
                                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_22, mask_any);
+                                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_23, mask_any);
                                 }
                                 add_seen_lanes_any(64, sum + i * 64, score_2 + i * 1, corrected, 64, j1 - j0,
                                     in_region);
@@ -5937,16 +5987,16 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
                     }
                     /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
                        log_decay_chunk_low)) < 0.5f, p ... */
-                    const float t_23 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                    const float t_24 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                         0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
                         + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-                    const float t_24 = powf(2.7182818f, t_23);
-                    const int t_25 = t_24 < 0.5f;
-                    const float t_26 = t_25 ? t_24 : 1.0f;
-                    const float t_27 = t_25 ? 0.0f : (-expm1f(t_23));
+                    const float t_25 = powf(2.7182818f, t_24);
+                    const int t_26 = t_25 < 0.5f;
+                    const float t_27 = t_26 ? t_25 : 1.0f;
+                    const float t_28 = t_26 ? 0.0f : (-expm1f(t_24));
                     for (int64_t f = 0; f < 64; f += 4) {
-                        store_any(kept_share + f, splat_any(t_26));
-                        store_any(lost_share + f, splat_any(t_27));
+                        store_any(kept_share + f, splat_any(t_27));
+                        store_any(lost_share + f, splat_any(t_28));
                     }
                     /* state[f][e] = state * kept_share - state * lost_share + sum over j of query_features_3 *
                        corrected */
@@ -5958,7 +6008,7 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int64_t task, unsigned char *work)
+static void gated_deltanet_linear_saved_solution_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -5993,9 +6043,9 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
     float *const corrected = (float *)(void *)(work + 45312); /* [j: 32, e: 64] */
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g *
-        call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    float *const saved_solution = call->saved_solution ? call->saved_solution + b * call->saved_solution_at.batch + g *
+        call->saved_solution_at.head : NULL;
+    const int64_t saved_solution_row = call->saved_solution_at.row;
     float *const k_tile_2 = (float *)(void *)(work + 53504); /* [d: 64, j: 32] */
     float *const beta_tile = (float *)(void *)(work + 61696); /* [j: 32] */
     float *const log_decay_k_tile_2 = (float *)(void *)(work + 61824); /* [j: 32] */
@@ -6136,11 +6186,11 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
             }
             /* state[f][e] = state * kept_share - state * lost_share + sum over j of key * corrected */
             dot5_any(j1 - j0, key, corrected, state, kept_share, lost_share);
-            if (linear_part_0) {
-                /* linear_part_0 = corrected, transposed back */
+            if (saved_solution) {
+                /* saved_solution = corrected, transposed back */
                 for (int64_t j = 0; j < j1 - j0; j++)
                     for (int64_t e = 0; e < 64; e++)
-                        linear_part_0[(j0 + j) * linear_part_0_row + e] = corrected[j * 64 + e];
+                        saved_solution[(j0 + j) * saved_solution_row + e] = corrected[j * 64 + e];
             }
         }
     }
@@ -6184,9 +6234,9 @@ static void
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const saved_solution = call->saved_solution ? call->saved_solution + b * call->saved_solution_at.batch
+        + g * call->saved_solution_at.head : NULL;
+    const int64_t saved_solution_row = call->saved_solution_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const query_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
@@ -6240,7 +6290,7 @@ static void
     float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
     float *const k_tile = (float *)(void *)(work + 107008); /* [d: 64, j: 32] */
     float *const beta_tile = (float *)(void *)(work + 115200); /* [j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(work + 115328); /* [e: 64, j: 32] */
+    float *const saved_solution_tile = (float *)(void *)(work + 115328); /* [e: 64, j: 32] */
     float *const log_decay_k_tile_2 = (float *)(void *)(work + 123520); /* [j: 32] */
     float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 123648); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 123776); /* [d: 64, i: 32] */
@@ -6277,9 +6327,9 @@ static void
                         beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
                 }
                 if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
-                    /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-                    transpose_padded_any(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
-                        linear_part_0_tile, 32, 64);
+                    /* saved_solution_tile = saved_solution, with zeros beyond the last row */
+                    transpose_padded_any(saved_solution + j0 * saved_solution_row, saved_solution_row, j1 - j0, 64,
+                        saved_solution_tile, 32, 64);
                 }
                 /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -6323,11 +6373,11 @@ static void
                         store_any(query_scale + j, load_any(beta_tile + j));
                     }
                     if (linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
-                        /* query_features_2 = linear_part_0_tile * query_scale */
+                        /* query_features_2 = saved_solution_tile * query_scale */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             const vec_any query_scale_4 = load_any(query_scale + j);
                             for (int64_t e = 0; e < 64; e++) {
-                                store_any(query_features_2 + e * 32 + j, load_any(linear_part_0_tile + e * 32 + j) *
+                                store_any(query_features_2 + e * 32 + j, load_any(saved_solution_tile + e * 32 + j) *
                                     query_scale_4);
                             }
                         }
@@ -6685,7 +6735,7 @@ static void
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
                         transpose_padded_any(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
-                        /* query_4 += corrected_turned * linear_part_0_tile */
+                        /* query_4 += corrected_turned * saved_solution_tile */
                         for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
                             vec_any query_4_in[2];
                             UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
@@ -6694,7 +6744,7 @@ static void
                             for (int64_t e = 0; e < 64; e++) {
                                 UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
                                     query_4_in[vector] += load_any(corrected_turned + e * 32 + t_key) *
-                                        load_any(linear_part_0_tile + e * 32 + ((t_key0 + t_key) - j0));
+                                        load_any(saved_solution_tile + e * 32 + ((t_key0 + t_key) - j0));
                                 }
                             }
                             UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
@@ -6955,9 +7005,9 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const saved_solution = call->saved_solution ? call->saved_solution + b * call->saved_solution_at.batch
+        + g * call->saved_solution_at.head : NULL;
+    const int64_t saved_solution_row = call->saved_solution_at.row;
     const float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g
         * call->linear_part_1_at.head : NULL;
     const int64_t linear_part_1_row = call->linear_part_1_at.row;
@@ -7124,12 +7174,12 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         store_any(query_scale + j, load_any(beta_tile + j));
                     }
-                    /* key_features = linear_part_0 * query_scale */
+                    /* key_features = saved_solution * query_scale */
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                                store_any(key_features + j * 64 + e, load_any(linear_part_0 + (j0 + j) *
-                                    linear_part_0_row + e) * query_scale[j]);
+                                store_any(key_features + j * 64 + e, load_any(saved_solution + (j0 + j) *
+                                    saved_solution_row + e) * query_scale[j]);
                             }
                         }
                     }
@@ -7967,9 +8017,22 @@ static size_t row_bytes(const struct attn_problem *p)
     return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(float), p->batch), p->heads), p->n_q));
 }
 
+/* Returns the bytes of call->saved_solution. */
+static size_t solution_bytes(const struct attn_problem *p)
+{
+    return whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads), p->n_k));
+}
+
+static void set_solution(struct call *call, unsigned char *at)
+{
+    const int64_t head = call->p.n_k * 64;
+    call->saved_solution = (float *)(void *)at;
+    call->saved_solution_at = (struct attn_strides){call->p.kv_heads * head, head, 64};
+}
+
 static size_t saved_bytes(const struct attn_problem *p)
 {
-    return bytes_times(row_bytes(p), 0);
+    return bytes_plus(bytes_times(row_bytes(p), 0), solution_bytes(p));
 }
 
 size_t gated_deltanet_saved(const struct attn_problem *problem)
@@ -8022,6 +8085,7 @@ int gated_deltanet_forward(const struct attn_problem *problem, const struct gate
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
     if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     if (problem->saved && this.saves) set_saved(&call, (unsigned char *)problem->saved);
+    if (problem->saved) set_solution(&call, (unsigned char *)problem->saved + 0 * row_bytes(problem));
     int failed = 0;
     unsigned char *first = (unsigned char *)workspace;
     const struct version terms = terms_version();
@@ -8036,7 +8100,7 @@ int gated_deltanet_forward(const struct attn_problem *problem, const struct gate
 /* ==== the gradients ==== */
 /* Backward runs in parts. The first part computes the saved values if forward has not saved them. Each later part
    computes some of the gradients. */
-INLINE int wanted_0(const struct call *call) { return call->linear_part_0 != NULL; }
+INLINE int wanted_0(const struct call *call) { return call->saved_solution != NULL; }
 INLINE int wanted_1(const struct call *call) { return call->dv || call->linear_part_1 || call->dbeta_array ||
     call->linear_part_2 || call->linear_part_3 || call->linear_part_4 || call->linear_part_5; }
 INLINE int wanted_2(const struct call *call) { return call->dq || call->dlog_decay_q || call->dk || call->dlog_decay_k;
@@ -8050,15 +8114,15 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = gated_deltanet_linear_linear_part_0_v4, .tile = 0, .own = 62080,
+        return (struct version){.rows = gated_deltanet_linear_saved_solution_v4, .tile = 0, .own = 62080,
             .of_token = 4160, .wanted = wanted_0};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = gated_deltanet_linear_linear_part_0_v3, .tile = 0, .own = 62080,
+        return (struct version){.rows = gated_deltanet_linear_saved_solution_v3, .tile = 0, .own = 62080,
             .of_token = 4160, .wanted = wanted_0};
 #endif
-    return (struct version){.rows = gated_deltanet_linear_linear_part_0_any, .tile = 0, .own = 62080, .of_token = 4160,
+    return (struct version){.rows = gated_deltanet_linear_saved_solution_any, .tile = 0, .own = 62080, .of_token = 4160,
         .wanted = wanted_0};
     case 1:
 #if defined(__x86_64__)
@@ -8173,11 +8237,11 @@ static size_t set_totals(struct call *call, const struct gated_deltanet_gradient
     }
     if (at > most) most = at;
     at = 0;
-    if (call->dbeta_array || call->dk || call->dgate_array || call->dq) call->linear_part_0 = (float *)(void *)(left +
+    if (call->dbeta_array || call->dk || call->dgate_array || call->dq) call->saved_solution = (float *)(void *)(left +
         at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
-    call->linear_part_0_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
+    call->saved_solution_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
         (int64_t)bytes_times(64, p->n_k), 64};
     if (call->dk || call->dgate_array) call->linear_part_1 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
@@ -8340,10 +8404,13 @@ int gated_deltanet_backward(const struct attn_problem *problem, const struct gat
         set_gradients_of_heads(&call, first);
         first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
     }
-    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
+    unsigned char *const rows = first + 0 * row_bytes(problem), *const work = (unsigned char *)workspace +
+                                                                                        shared;
     set_row_sums(&call, rows);
     unsigned char *next = rows + 0 * row_bytes(problem);
     next += set_totals(&call, gradients, next);
+    const int solved = problem->saved && problem->n_q > 0; /* forward of no queries saves nothing */
+    if (solved) set_solution(&call, (unsigned char *)problem->saved + 0 * row_bytes(problem));
     (void)next;
     unsigned char *const prefix = work - call_bytes(problem);
     const struct version terms = terms_version();
@@ -8352,7 +8419,7 @@ int gated_deltanet_backward(const struct attn_problem *problem, const struct gat
     if (call.dgate_array)
         set_prefix_gradients(&call, prefix - prefix_rows(problem, problem->n_q) - prefix_rows(problem, problem->n_k));
     error = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
-    if (!error) error = run_part(0, &call, threads, work);
+    if (!error && !solved) error = run_part(0, &call, threads, work);
     if (!error) error = run_part(1, &call, threads, work);
     if (!error) error = run_part(2, &call, threads, work);
     if (!error) error = make_prefix_gradients(&call, threads, work, bytes);

@@ -50,6 +50,7 @@ struct unit {
     /* backwards, parts: the number of versions and of parts of the gradients; saved: arrays that forward saves;
        row_sums: arrays of row sums */
     int backwards, parts, saved, row_sums;
+    bool saves_solution; /* forward also saves SAVED_SOLUTION */
     /* If a state holds sums, these are the versions that extend it, one for each target. */
     struct version extend[MAX_VERSIONS];
     int extends;
@@ -134,7 +135,9 @@ const struct graph *unit_derivative(const struct unit *p, struct arena *arena);
 /* Returns the parts for all gradients at this number of keys, or no parts. `kept` is true if forward has saved its
    values. (gradients.c) */
 struct call_parts unit_gradients(const struct unit *p, const struct target *t, int64_t keys, bool kept);
-/* Returns the number of bytes that forward saves for each row of a head. */
+/* Whether the part of the gradients computes only SAVED_SOLUTION, which forward can save. (gradients.c) */
+bool unit_computes_solution(const struct unit *p, const struct compilation *part);
+/* Returns the number of bytes that forward saves for each row of a head, or of a key/value head for SAVED_SOLUTION. */
 size_t unit_saved_bytes(const struct unit *p, const struct target *t, int64_t keys);
 /* Returns the names of the gradients that a part computes, such as "dk, dv". */
 const char *unit_part_name(const struct unit *p, const struct compilation *part);

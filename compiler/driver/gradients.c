@@ -42,16 +42,24 @@ static const struct compilation *whole_of(const struct unit *p, const struct com
     return c;
 }
 
+bool unit_computes_solution(const struct unit *p, const struct compilation *part)
+{
+    const struct graph *const g = part->graph;
+    return p->saves_solution && g->outputs == 1 && strcmp(g->output[0].name, SAVED_SOLUTION) == 0;
+}
+
 struct call_parts unit_gradients(const struct unit *p, const struct target *t, int64_t keys, bool kept)
 {
     const struct compilation *forward = unit_choice(p, t, keys), *chosen[MAX_PARTS] = {NULL};
     const struct compilation **part = arena_alloc(p->arena, MAX_PARTS * sizeof *part);
     struct call_parts made = {.part = part};
-    kept &= forward && program_saves_rows(&forward->program);
+    const bool rows = kept && forward && program_saves_rows(&forward->program);
     for (int k = 0; k < p->backwards; k++)
         if (p->backward[k].target == t && p->backward[k].from <= keys) chosen[p->backward[k].part] = p->backward[k].c;
     for (int n = 0; n < p->parts; n++)
-        if (chosen[n] && !(program_recomputes_saved(&chosen[n]->program) && kept)) part[made.parts++] = chosen[n];
+        if (chosen[n] && !(program_recomputes_saved(&chosen[n]->program) && rows) &&
+            !(kept && unit_computes_solution(p, chosen[n])))
+            part[made.parts++] = chosen[n];
     int last = made.parts - 1;
     while (last > 0 && part[last]->program.of_terms) last--;
     if (made.parts) made.whole = whole_of(p, part[last]);
@@ -61,6 +69,8 @@ struct call_parts unit_gradients(const struct unit *p, const struct target *t, i
 size_t unit_saved_bytes(const struct unit *p, const struct target *t, int64_t keys)
 {
     const struct compilation *forward = unit_choice(p, t, keys);
+    if (forward && forward->program.saves_solution)
+        return (size_t)p->spec->value_dim * (size_t)dtype_bytes(dtype_of_sums(p->spec->dtype));
     if (!forward || !program_saves_rows(&forward->program)) return 0;
     return (size_t)(forward->graph->outputs - forward->gradients.results) *
            (size_t)dtype_bytes(dtype_of_sums(p->spec->dtype));
@@ -70,7 +80,7 @@ const char *unit_part_name(const struct unit *p, const struct compilation *part)
 {
     const struct graph *g = part->graph;
     const char *name = "";
-    if (program_recomputes_saved(&part->program)) return "what is saved";
+    if (program_recomputes_saved(&part->program) || unit_computes_solution(p, part)) return "what is saved";
     if (program_sums_dout(&part->program)) return "sums of rows";
     for (int o = 0; o < g->outputs; o++) /* skips outputs that later parts read */
         if (g->output[o].name[0] == 'd')

@@ -97,6 +97,7 @@ static const struct emission *emission_of(const struct unit *p)
                            .fingerprint = p->fingerprint,
                            .saved = p->saved,
                            .row_sums = p->row_sums,
+                           .saves_solution = p->saves_solution,
                            .distances = p->distances,
                            .standalone = p->standalone};
     return e;

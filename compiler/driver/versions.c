@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* Returns the program for forward. It also saves values of rows if there are gradients. With 'delta' it saves none,
-   because its sums would differ in rounding from the sums that backward computes. */
+   because its sums would differ in rounding from the sums that backward computes. It saves SAVED_SOLUTION then. */
 static enum program_kind forward_program(const struct spec *spec)
 {
     return spec->emit & EMIT_BACKWARD && !spec->rate ? PROGRAM_FORWARD_SAVING : PROGRAM_FORWARD;
@@ -25,7 +25,8 @@ static enum program_kind forward_program(const struct spec *spec)
 static struct compilation *compile(struct maker *x, const struct schedule *schedule, const struct target *target,
                                    bool linear, bool shown)
 {
-    const struct program program = {.kind = forward_program(x->p->spec), .linear = linear};
+    const struct program program = {
+        .kind = forward_program(x->p->spec), .linear = linear, .saves_solution = linear && x->p->saves_solution};
     return maker_compile(x, schedule, target, program, shown);
 }
 
@@ -202,8 +203,9 @@ static void number_parts(struct unit *p)
     p->backwards = kept;
 }
 
-/* Returns whether the gradients of the linear form can be compiled. */
-static bool linear_has_gradients(const struct maker *x, const struct target *target)
+/* Returns whether the gradients of the linear form can be compiled. Sets *reads_solution to whether they read
+   SAVED_SOLUTION. */
+static bool linear_has_gradients(const struct maker *x, const struct target *target, bool *reads_solution)
 {
     struct maker trial = *x;
     trial.d = diagnostics_new(x->p->arena, "", NULL, 0);
@@ -211,7 +213,16 @@ static bool linear_has_gradients(const struct maker *x, const struct target *tar
     *trial.p = *x->p;
     const struct compilation *part[MAX_PARTS] = {NULL};
     compile_backward(&trial, NULL, target, true, part);
+    *reads_solution = trial.good && part[2]->gradients.parts &&
+                      graph_find(part[2]->gradients.parts, SAVED_SOLUTION) >= 0;
     return trial.good;
+}
+
+static bool graph_outputs(const struct graph *g, const char *name)
+{
+    bool found = false;
+    for (int o = 0; o < g->outputs; o++) found |= strcmp(g->output[o].name, name) == 0;
+    return found;
 }
 
 /* Compiles the forms of a target with default knobs. The loops of the first target decide for all targets whether
@@ -224,12 +235,22 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
     struct defaults *u = &p->defaults[p->default_count++];
     *u = (struct defaults){.target = target};
     if (algorithm != ALGORITHM_LINEAR && !solves) u->quadratic = compile(x, NULL, target, false, shown);
-    struct compilation *const c = x->good && algorithm != ALGORITHM_QUADRATIC ? compile(x, NULL, target, true, shown)
-                                                                              : NULL;
+    const bool backward = p->spec->emit & EMIT_BACKWARD;
+    struct compilation *c = x->good && algorithm != ALGORITHM_QUADRATIC
+                                ? compile(x, NULL, target, true, shown && !(solves && backward))
+                                : NULL;
     const bool separates = x->good && c && c->separated.features, may_choose = separates && algorithm == ALGORITHM_AUTO;
     if (first && may_choose && !solves) p->why_quadratic = linear_never_pays(u->quadratic, c);
-    if (may_choose && !p->why_quadratic && (p->spec->emit & EMIT_BACKWARD) && !linear_has_gradients(x, target))
-        p->why_quadratic = "the gradients of the linear form cannot be compiled yet";
+    if (separates && backward && !p->why_quadratic && (may_choose || (solves && first))) {
+        bool reads_solution;
+        if (!linear_has_gradients(x, target, &reads_solution) && may_choose)
+            p->why_quadratic = "the gradients of the linear form cannot be compiled yet";
+        if (first) p->saves_solution = reads_solution;
+    }
+    if (separates && backward && solves && !p->why_quadratic) {
+        c = compile(x, NULL, target, true, shown);
+        p->saves_solution &= x->good && graph_outputs(c->graph, SAVED_SOLUTION);
+    }
     /* With the delta rule, the quadratic form takes twice the time. So it is compiled only in place of the linear form.
      */
     if (x->good && solves && (!separates || p->why_quadratic)) u->quadratic = compile(x, NULL, target, false, shown);

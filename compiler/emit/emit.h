@@ -71,6 +71,7 @@ struct emission {
     uint64_t fingerprint; /* a hash of the graph and of the layout of a state */
     /* saved: the number of arrays that forward saves; row_sums: the number of arrays of row sums */
     int saved, row_sums;
+    bool saves_solution; /* forward also saves SAVED_SOLUTION */
     struct distances distances;
     bool standalone;
 };

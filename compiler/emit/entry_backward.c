@@ -125,6 +125,7 @@ void emit_set_backward(struct template_names *t, const struct emitted_file *e)
     if (!e->p->parts) return;
     emit_set_arrays(t, e->p->arrays, ENTRY_BACKWARD);
     template_set_number(t, "SAVED_COUNT", e->p->saved);
+    template_set_number(t, "SOLUTION", e->p->saves_solution);
     template_set_number(t, "ROW_SUM_COUNT", e->p->row_sums);
     template_set_number(t, "PARTS", e->p->parts);
     template_set(t, "PART_LENGTHS", emit_lengths(e->p->backward, e->p->backwards, t->arena));

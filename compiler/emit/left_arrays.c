@@ -301,12 +301,13 @@ const char *emit_part_calls(const struct emitted_file *e, struct arena *arena)
     const char *calls = "", *const before = before_totals(e, arena);
     bool summed = !*emit_prefix_wanted(e, arena);
     for (int part = 0; part < e->p->parts; part++) {
-        bool totals = false, saved = false, of_terms = false;
+        bool totals = false, saved = false, solution = false, of_terms = false;
         for (int k = 0; k < e->p->backwards; k++) {
             const struct compilation *c = e->p->backward[k].c;
             if (e->p->backward[k].part != part || !c) continue;
             totals |= program_adds_totals(&c->program);
             saved |= program_recomputes_saved(&c->program);
+            solution |= e->p->saves_solution && c->graph->outputs == 1 && is_output(c->graph, SAVED_SOLUTION);
             of_terms |= c->program.of_terms;
         }
         if (of_terms && !summed)
@@ -318,7 +319,11 @@ const char *emit_part_calls(const struct emitted_file *e, struct arena *arena)
                                  ? "%s%s    if (!error%s) {\n        struct call left = call;\n%s        error = "
                                    "run_part(%d, &left, threads, work);\n    }"
                                  : "%s%s    if (!error%s) %serror = run_part(%d, &call, threads, work);",
-                             calls, part ? "\n" : "", saved ? " && !kept" : "", totals ? before : "", part);
+                             calls, part ? "\n" : "",
+                             saved      ? " && !kept"
+                             : solution ? " && !solved"
+                                        : "",
+                             totals ? before : "", part);
     }
     return calls;
 }

@@ -10,7 +10,8 @@ bool emit_is_wanted(const struct emitter *x, const struct array *a)
 {
     const struct program *const program = &x->c->program;
     return a->kind == ARRAY_OUTPUT &&
-           (program_outputs_gradients(program) || (!program_is_backward(program) && array_of_rows(x->l, a)));
+           (program_outputs_gradients(program) || (!program_is_backward(program) && array_of_rows(x->l, a)) ||
+            (program->saves_solution && a->sums));
 }
 
 /* The outputs that depend on statement `s`: outputs[k] is true for an array k that is one of them. */

@@ -58,7 +58,9 @@ static bool outside_sum(const struct graph *g, const struct ref *r)
 {
     const struct value *const out = &g->value[g->output[0].value];
     int along = -1, rows = -1;
-    if (out->op == GRAPH_SOLVE && out->operands <= SOLVE_FEATURES) graph_solve_axes(g->module, out, &along, &rows);
+    if (out->op == GRAPH_SOLVE && out->operands > SOLVE_FEATURES)
+        return false; /* its rows are keys of the same chunk */
+    if (out->op == GRAPH_SOLVE) graph_solve_axes(g->module, out, &along, &rows);
     for (int a = 0; a < g->module->axes; a++)
         if (ref_uses_axis(r, a) && !axis_is_whole(&g->module->axis[a]) && a != rows &&
             (a == along || !value_has_axis(out, a)))

@@ -39,15 +39,20 @@ enum program_kind {
 /* The program of a compilation, and its form. */
 struct program {
     enum program_kind kind;
-    int group;       /* the number, from 1, of a group of gradients that share loops. 0: all groups */
-    bool linear;     /* the linear form. false: the quadratic form */
-    bool few;        /* the quadratic form for few queries */
-    bool by_heads;   /* the quadratic form for few queries of many heads that share keys */
-    bool of_terms;   /* computes gradients from the gradient of the terms of prefix sums */
-    bool short_tile; /* PROGRAM_EXTEND with tiles of FEW_TOKENS queries, for calls with few tokens */
-    bool appends;    /* PROGRAM_CORRECT_VALUES for new tokens, the last n_q keys of a state that stores keys */
-    bool foldable;   /* a program with a SOLVE and a state that also has transitions (pass/lower/transition.c) */
+    int group;           /* the number, from 1, of a group of gradients that share loops. 0: all groups */
+    bool linear;         /* the linear form. false: the quadratic form */
+    bool few;            /* the quadratic form for few queries */
+    bool by_heads;       /* the quadratic form for few queries of many heads that share keys */
+    bool of_terms;       /* computes gradients from the gradient of the terms of prefix sums */
+    bool short_tile;     /* PROGRAM_EXTEND with tiles of FEW_TOKENS queries, for calls with few tokens */
+    bool appends;        /* PROGRAM_CORRECT_VALUES for new tokens, the last n_q keys of a state that stores keys */
+    bool saves_solution; /* PROGRAM_FORWARD that also outputs SAVED_SOLUTION, if the caller wants it */
+    bool foldable;       /* a program with a SOLVE and a state that also has transitions (pass/lower/transition.c) */
 };
+
+/* The array of r, of which the SOLVE of forward is rate * r: its values minus the sum over earlier keys. Gradients read
+   it. Forward can save it (pass/differentiate/save_solution.c), or a part of backward computes it. */
+#define SAVED_SOLUTION "saved_solution"
 
 /* ---- questions about a program (program.c) ---- */
 
@@ -97,9 +102,9 @@ struct separated_form {
 
 /* The graphs of the programs that compute gradients (pass differentiate). A graph that is not needed is NULL. */
 struct gradient_graphs {
-    int groups;  /* the number of groups of gradients that share loops */
-    int results; /* the number of forward's outputs. In `saving`, the saved rows follow them */
-    bool growing; /* carried states have a factor exp(x) that may overflow, and rows are divided by 2^log2(sum) */
+    int groups;     /* the number of groups of gradients that share loops */
+    int results;    /* the number of forward's outputs. In `saving`, the saved rows follow them */
+    bool growing;   /* carried states have a factor exp(x) that may overflow, and rows are divided by 2^log2(sum) */
     bool overflows; /* sums over keys have such a factor, and it is not kept from overflowing */
     struct graph *saving, *row_sums, *totals, *from_sums;
     const struct graph *parts; /* the gradients of all groups. An input with `sums` is an output of another group */

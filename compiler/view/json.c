@@ -267,8 +267,8 @@ static json_t *gradient_parts(const struct unit *p)
         json_array_append_new(list, json_pack("{s:s, s:I, s:i, s:o, s:b, s:s, s:I, s:I, s:I}", "target",
                                               c->target->name, "from", (json_int_t)p->backward[k].from, "part",
                                               p->backward[k].part, "computes", computes, "only_if_none_were_saved",
-                                              (int)program_recomputes_saved(&c->program), "form",
-                                              c->program.linear ? "linear" : "quadratic", "tile_q",
+                                              program_recomputes_saved(&c->program) || unit_computes_solution(p, c),
+                                              "form", c->program.linear ? "linear" : "quadratic", "tile_q",
                                               (json_int_t)c->tiling.tile_q, "tile_k", (json_int_t)c->tiling.tile_k,
                                               "workspace_bytes_a_thread", (json_int_t)loops_bytes(c->loops)));
     }
@@ -278,9 +278,12 @@ static json_t *gradient_parts(const struct unit *p)
 static json_t *gradients(const struct unit *p)
 {
     if (!p->backwards) return json_null();
-    return json_pack("{s:o, s:o, s:I, s:o}", "inputs", arguments(p, ENTRY_BACKWARD, ACCESS_READ), "outputs",
+    return json_pack("{s:o, s:o, s:I, s:I, s:o}", "inputs", arguments(p, ENTRY_BACKWARD, ACCESS_READ), "outputs",
                      arguments(p, ENTRY_BACKWARD, ACCESS_WANTED), "saved_bytes_a_row",
-                     (json_int_t)p->saved * dtype_bytes(dtype_of_sums(p->spec->dtype)), "parts", gradient_parts(p));
+                     (json_int_t)p->saved * dtype_bytes(dtype_of_sums(p->spec->dtype)), "saved_bytes_a_key",
+                     (json_int_t)(p->saves_solution ? p->spec->value_dim : 0) *
+                         dtype_bytes(dtype_of_sums(p->spec->dtype)),
+                     "parts", gradient_parts(p));
 }
 
 /* Returns the value of each knob in the first kernel and in its gradients. */

@@ -289,6 +289,36 @@ def compiles(folder):
 
 
 @case
+def delta_saves_its_solution(folder):
+    """Backward reads what forward of the delta rule saves for each key, also where the rate is 0."""
+    made = attnc.torch.Attention('gated_deltanet', set={'shape.head_dim': 8, 'shape.value_dim': 12})
+
+    def recurrence(q, k, v, gate, beta):
+        q, k, out = 0.125 * F.normalize(q, dim=-1), F.normalize(k, dim=-1), []
+        state = q.new_zeros(*k.shape[:2], 8, 12)
+        for t in range(k.shape[2]):
+            state = state * gate[:, :, t, None, None].exp()
+            rest = v[:, :, t] - torch.einsum('bhd,bhde->bhe', k[:, :, t], state)
+            state = state + torch.einsum('bhd,bhe->bhde', k[:, :, t], beta[:, :, t, None] * rest)
+            row = t - (k.shape[2] - q.shape[2])
+            if row >= 0: out.append(torch.einsum('bhd,bhde->bhe', q[:, :, row], state))
+        return torch.stack(out, 2)
+
+    for rows, keys in (1, 1), (31, 31), (32, 32), (33, 33), (5, 70):
+        torch.manual_seed(keys)
+        inputs = [torch.randn(2, 3, n, size) for n, size in ((rows, 8), (keys, 8), (keys, 12))]
+        inputs += [-torch.rand(2, 3, keys), torch.rand(2, 3, keys)]
+        inputs[4][:, :, ::3] = 0
+        leaves, exact, dout = again(inputs), again([a.double() for a in inputs]), torch.randn(2, 3, rows, 12)
+        wanted = torch.autograd.grad(recurrence(*exact), exact, dout.double())
+        for _ in range(2):  # the second call uses what the first one kept
+            out = made(*leaves[:3], gate=leaves[3], beta=leaves[4])
+            same(torch.autograd.grad(out, leaves, dout, retain_graph=True), wanted, 1e-5, '%d rows, %d keys' % (rows, keys))
+    function = traced(lambda q, k, v, gate, beta: made(q, k, v, gate=gate, beta=beta))
+    same(torch.autograd.grad(function(*leaves), leaves, dout), torch.autograd.grad(out, leaves, dout), 0, 'compiled')
+
+
+@case
 def vmap_over_batches(folder):
     made = small('softmax_causal')
     q, k, v = (torch.stack([a, 0.5 * a, -a]) for a in tensors())

@@ -280,7 +280,12 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
         first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
     }
 #endif
+#if SOLUTION
+    unsigned char *const rows = first + SAVED_COUNT * row_bytes(problem), *const work = (unsigned char *)workspace +
+                                                                                        shared;
+#else
     unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
+#endif
 #if SAVED_COUNT
 #if FEW
     const int kept = problem->saved && version(VERSION_KEYS, MANY_ROWS, 0).saves;
@@ -293,6 +298,10 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     unsigned char *next = rows + ROW_SUM_COUNT * row_bytes(problem);
 #if TOTALS
     next += set_totals(&call, gradients, next);
+#endif
+#if SOLUTION
+    const int solved = problem->saved && problem->n_q > 0; /* forward of no queries saves nothing */
+    if (solved) set_solution(&call, (unsigned char *)problem->saved + SAVED_COUNT * row_bytes(problem));
 #endif
 #if IN_ORDER
     if (SUMS_WANTED) set_sums(&call, next);

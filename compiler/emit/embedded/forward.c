@@ -5,9 +5,28 @@ static size_t row_bytes(const struct attn_problem *p)
     return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(REAL), p->batch), p->heads), p->n_q));
 }
 
+#if SOLUTION
+/* Returns the bytes of call->saved_solution. */
+static size_t solution_bytes(const struct attn_problem *p)
+{
+    return whole_lines(bytes_times(bytes_times(bytes_times(VALUE_DIM * sizeof(REAL), p->batch), p->kv_heads), p->n_k));
+}
+
+static void set_solution(struct call *call, unsigned char *at)
+{
+    const int64_t head = call->p.n_k * VALUE_DIM;
+    call->saved_solution = (REAL *)(void *)at;
+    call->saved_solution_at = (struct attn_strides){call->p.kv_heads * head, head, VALUE_DIM};
+}
+
+#endif
 static size_t saved_bytes(const struct attn_problem *p)
 {
+#if SOLUTION
+    return bytes_plus(bytes_times(row_bytes(p), SAVED_COUNT), solution_bytes(p));
+#else
     return bytes_times(row_bytes(p), SAVED_COUNT);
+#endif
 }
 
 size_t SPEC_saved(const struct attn_problem *problem)
@@ -130,6 +149,9 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
     if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     if (problem->saved && this.saves) set_saved(&call, (unsigned char *)problem->saved);
+#if SOLUTION
+    if (problem->saved) set_solution(&call, (unsigned char *)problem->saved + SAVED_COUNT * row_bytes(problem));
+#endif
 #endif
 #if TILES
     set_tiles(&call, work - tiles_bytes(&call.p));

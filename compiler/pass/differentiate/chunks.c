@@ -67,13 +67,14 @@ static void find_direction(struct chunks *p, int v)
     }
 }
 
-/* Appends an input that reads `made` as a part, and the output that leaves it. */
-static int read_part(struct chunks *p, int made)
+/* Appends an input `name` that reads `made` as a part, and the output that leaves it. */
+static int read_part(struct chunks *p, int made, const char *name)
 {
     const struct value *const v = &p->g->value[made];
     struct value given = graph_value(GRAPH_INPUT, v->rank, v->axes);
     given.sums = v->rank && p->m->axis[v->axes[v->rank - 1]].source == SIZE_CONSTANT;
-    given.name = arena_printf(p->m->arena, "linear_part_%d", p->parts++);
+    given.name = name ? name : arena_printf(p->m->arena, "linear_part_%d", p->parts);
+    p->parts++;
     for (int k = 0; k < v->rank; k++)
         p->failed |= p->m->axis[v->axes[k]].source == SIZE_N_Q || axis_is_chunks(&p->m->axis[v->axes[k]]);
     p->failed |= sequences_in(p, reversal_bits(v->rank, v->axes)) != 1 || p->g->outputs == MAX_OUTPUTS;
@@ -102,7 +103,7 @@ static int taken(struct chunks *p, int v)
         for (int k = 0; k < map.operands; k++) map.operand[k].of = copy_of(p, map.operand[k].of, 1);
         return reversal_append(p->x, map);
     }
-    if (!p->part[v]) p->part[v] = 1 + read_part(p, copy_of(p, v, -1));
+    if (!p->part[v]) p->part[v] = 1 + read_part(p, copy_of(p, v, -1), NULL);
     return p->part[v] - 1;
 }
 
@@ -133,7 +134,7 @@ static int copy_of_sum(struct chunks *p, int v)
     const struct expr *e = expr_bind(p->m, all.expr, without);
     if (any) {
         before.expr = expr_bind(p->m, all.expr, with);
-        const int part = read_part(p, reversal_append(p->x, before));
+        const int part = read_part(p, reversal_append(p->x, before), NULL);
         e = expr_make(p->m, EXPR_ADD, e, reversal_value(p->x, &after, part), NULL);
     }
     after.expr = e;
@@ -143,7 +144,7 @@ static int copy_of_sum(struct chunks *p, int v)
 /* Returns the input that reads r. */
 static int residual(struct chunks *p)
 {
-    if (p->residual < 0) p->residual = read_part(p, reversal_residual_system(p->x));
+    if (p->residual < 0) p->residual = read_part(p, reversal_residual_system(p->x), SAVED_SOLUTION);
     return p->residual;
 }
 

@@ -222,6 +222,7 @@ static void take_group(struct compilation *c)
 void pass_differentiate(struct compilation *c)
 {
     const struct program *const program = &c->program;
+    if (program->saves_solution) reversal_save_solution(c);
     if (!program_is_differentiated(program)) return;
     struct graph *g = c->graph;
     struct reversal reversal = {.c = c,

@@ -100,6 +100,7 @@ int lower_new_tile(struct lowering *x, const char *name, int rank, const int *ax
 static bool is_left(const struct lowering *x, const char *name)
 {
     const struct graph *const reader[] = {x->c->gradients.totals, x->c->gradients.parts};
+    if (x->c->program.saves_solution && strcmp(name, SAVED_SOLUTION) == 0) return true;
     for (int k = 0; k < 2; k++)
         for (int v = 0; reader[k] && v < reader[k]->values; v++)
             if (reader[k]->value[v].sums && strcmp(reader[k]->value[v].name, name) == 0) return true;

@@ -67,13 +67,19 @@ class Kept(Saved):
     _give = _take
 
 
-def saved_size(kernel: Kernel, rows: Any) -> Any:
-    """Returns the number of elements that forward saves for `rows` rows of the result. Each saved array takes a
-    multiple of 64 bytes."""
+def rows_of(a: Any) -> Any:
+    """Returns the number of rows of an array [B, H, n, E]."""
+    return a.shape[0] * a.shape[1] * a.shape[2]
+
+
+def saved_size(kernel: Kernel, rows: Any, keys: Any = 0) -> Any:
+    """Returns the number of elements that forward saves for `rows` rows of the result and `keys` rows of v. Each saved
+    array takes a multiple of 64 bytes."""
     info = kernel._gradient_info()
     size = 8 if kernel.dtype == "f64" else 4
     line = 64 // size
-    return info["saved_bytes_a_row"] // size * ((rows + line - 1) // line * line)
+    of_keys = info["saved_bytes_a_key"] // size * keys
+    return info["saved_bytes_a_row"] // size * ((rows + line - 1) // line * line) + (of_keys + line - 1) // line * line
 
 
 def _seed_in_key(kernel: Kernel, seed: Optional[int]) -> Any:
@@ -177,7 +183,7 @@ def _attend_first(way: Way, seed: Optional[int], given: Mapping[str, Any], q: Te
     kernel, again, heads = way.kernel, None, heads_of_result(q, None if way.kernel.values_are_keys else v)
     binding = kernel._with_gradients()
     sums = torch.float64 if kernel.dtype == "f64" else torch.float32
-    saved = torch.zeros(saved_size(kernel, q.shape[0] * heads * q.shape[2]), dtype=sums)
+    saved = torch.zeros(saved_size(kernel, q.shape[0] * heads * q.shape[2], rows_of(v)), dtype=sums)
     detached = {name: value.detach() if isinstance(value, Tensor) else value for name, value in given.items()}
     out = q.new_empty(q.shape[0], q.shape[2], heads, kernel.value_dim) if way.rows_first else None
     made, call, target = binding._forward(

@@ -86,10 +86,13 @@ _pycapsule: Any = jax.ffi.pycapsule
 _ffi_call: Any = jax.ffi.ffi_call
 
 
-def _saved_size(kernel: Kernel, rows: int) -> int:
-    size = 8 if kernel.dtype == "f64" else 4
+def _saved_size(kernel: Kernel, out: Any, v: Any) -> int:
+    """Returns the number of elements that forward saves. Each saved array takes a multiple of 64 bytes."""
+    info, size = kernel._gradient_info(), 8 if kernel.dtype == "f64" else 4
     line = 64 // size
-    return int(kernel._gradient_info()["saved_bytes_a_row"]) // size * ((rows + line - 1) // line * line)
+    rows, keys = (a.shape[0] * a.shape[1] * a.shape[2] for a in (out, v))
+    of_keys = int(info["saved_bytes_a_key"]) // size * keys
+    return int(info["saved_bytes_a_row"]) // size * (-(-rows // line) * line) + -(-of_keys // line) * line
 
 
 def _foreign(binding: Binding, library: str, results: Any, *arrays: Any) -> Any:
@@ -143,7 +146,7 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
 
     def saving(*arrays: Any) -> Any:
         out = out_of(arrays[0], arrays[2])
-        size = _saved_size(kernel, out.shape[0] * out.shape[1] * out.shape[2])
+        size = _saved_size(kernel, out, arrays[2])
         saved = _array((size,), "float64" if kernel.dtype == "f64" else "float32")
         return _foreign(kernel._with_gradients(), kernel._gradient_library(), (out, saved), *arrays)
 

@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 from . import _autograd
 from . import _kernel as _kernels
 from ._arrays import _INTEGERS, _has_tangent, _is_number, heads_of_result, words_of_heads
-from ._autograd import OF_PARALLEL, Kept, Way, is_undisturbed, parallel, saved_size, within
+from ._autograd import OF_PARALLEL, Kept, Way, is_undisturbed, parallel, rows_of, saved_size, within
 from ._call import MaskTiles
 from ._compiler import Source, Spec, settings_of
 from ._kernel import Kernel, _of_formula, _of_source, _sole_subscripts, kernel as _kernel
@@ -102,7 +102,7 @@ def _forward(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[
     made = _kernel_of(kernel)
     rows = q.shape[0] * _heads(made, q, v) * q.shape[2] if saves and q.dim() == 4 else 0
     sums = torch.float64 if made.dtype == "f64" else torch.float32
-    saved = torch.zeros(saved_size(made, rows) if saves else 0, dtype=sums)
+    saved = torch.zeros(saved_size(made, rows, rows_of(v) if rows else 0) if saves else 0, dtype=sums)
     q, k, v, given = q.detach(), k.detach(), v.detach(), _given(made, parameters, tables, start)
     if parallel.now is not None:
         saved.fill_(OF_PARALLEL)
@@ -120,7 +120,7 @@ def _(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optiona
     made = _kernel_of(kernel)
     _check(made, q, k, v)
     heads = _heads(made, q, v)
-    size = saved_size(made, q.shape[0] * heads * q.shape[2]) if saves else 0
+    size = saved_size(made, q.shape[0] * heads * q.shape[2], rows_of(v)) if saves else 0
     sums = torch.float64 if made.dtype == "f64" else torch.float32
     return q.new_empty((q.shape[0], heads, q.shape[2], made.value_dim)), q.new_empty((size,), dtype=sums)
 

@@ -1,0 +1,69 @@
+/* Saves the solution of a SOLVE for the gradients. Forward's solution is u = rate * r, but the gradient with respect to
+   the rate needs r, also where the rate is 0. So forward solves for r, and everything that sums u sums rate * r. */
+#include "differentiate.h"
+
+/* Whether each subscript of r is the index of an axis. */
+static bool is_plain(const struct ref *r)
+{
+    bool plain = true;
+    for (int k = 0; k < r->rank; k++) plain &= ref_axis(r, k) >= 0;
+    return plain;
+}
+
+/* Returns the number of the operand that a sum multiplies with the solution, or -1 if v reads it in another way. */
+static int factor_of(const struct value *v, int solution)
+{
+    int reads = 0, factor = -1;
+    for (int k = 0; k < v->operands; k++) reads += v->operand[k].of == solution;
+    for (int k = 0; k < 2 && v->op == GRAPH_CONTRACT && graph_summed(v) == 2 && reads == 1; k++)
+        if (v->operand[1 - k].of == solution) factor = k;
+    return factor >= 0 && is_plain(&v->operand[factor]) ? factor : -1;
+}
+
+/* Inserts the map a * b before value *at, and increases *at. Returns a reference to the map. */
+static struct ref insert_product(struct graph *g, int *at, const struct ref *a, const struct ref *b)
+{
+    struct value map = graph_value(GRAPH_MAP, 0, NULL);
+    const struct ref *const both[2] = {a, b};
+    const struct expr *of[2];
+    for (int n = 0; n < 2; n++) {
+        for (int k = 0; k < both[n]->rank; k++) {
+            const int axis = ref_axis(both[n], k);
+            if (axis >= 0 && !value_has_axis(&map, axis)) map.axes[map.rank++] = axis;
+        }
+        of[n] = expr_leaf(g->module, EXPR_OPERAND, graph_operand(&map, both[n]));
+    }
+    map.expr = expr_make(g->module, EXPR_MUL, of[0], of[1], NULL);
+    graph_insert(g, *at, map);
+    return graph_ref(g, (*at)++, NULL);
+}
+
+void reversal_save_solution(struct compilation *c)
+{
+    struct graph *const g = c->graph;
+    int s = graph_find_solve(g), along, rows;
+    if (s < 0 || g->outputs == MAX_OUTPUTS) return;
+    for (int v = s + 1; v < g->values; v++)
+        for (int k = 0; k < g->value[v].operands; k++)
+            if (g->value[v].operand[k].of == s && factor_of(&g->value[v], s) < 0) return;
+    const struct value solve = g->value[s];
+    const struct ref rate = solve.operand[SOLVE_RATE];
+    if (solve.operands != SOLVE_FEATURES + 1 || graph_is_output(g, s) || !is_plain(&rate) ||
+        !is_plain(&solve.operand[SOLVE_WEIGHTS]))
+        return;
+    graph_solve_axes(g->module, &solve, &along, &rows);
+    const struct ref weights = insert_product(g, &s, &solve.operand[SOLVE_WEIGHTS], &rate);
+    struct value one = graph_value(GRAPH_MAP, 1, &along);
+    one.expr = expr_real(g->module, 1);
+    graph_insert(g, s, one);
+    g->value[s + 1].operand[SOLVE_RATE] = graph_ref(g, s, NULL);
+    s++;
+    g->value[s].operand[SOLVE_WEIGHTS] = weights;
+    for (int v = s + 1; v < g->values; v++) {
+        const int factor = factor_of(&g->value[v], s);
+        if (factor < 0) continue;
+        const struct ref scaled = insert_product(g, &v, &g->value[v].operand[factor], &rate);
+        g->value[v].operand[factor] = scaled;
+    }
+    graph_output(g, SAVED_SOLUTION, s);
+}
