@@ -1040,12 +1040,12 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
                             for (int64_t e = 0; e < 64; e++)
                                 out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
                     }
-                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-                       log_decay_chunk_low)) < 0.5f, p ... */
+                    /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) * 1.442695f) < 0.5f ... */
                     const float t_24 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                         0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
                         + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-                    const float t_25 = powf(2.7182818f, t_24);
+                    const float t_25 = exp2f(t_24 * 1.442695f);
                     const int t_26 = t_25 < 0.5f;
                     const float t_27 = t_26 ? t_25 : 1.0f;
                     const float t_28 = t_26 ? 0.0f : (-expm1f(t_24));
@@ -1227,12 +1227,12 @@ TARGET_v4 static void gated_deltanet_linear_saved_solution_v4(const struct call 
                    corrected[j][e]) */
                 dot2_v4(t_key1 - t_key0, score, key_scale_2, from_state, corrected);
             }
-            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-               log_decay_chunk_low)) < 0.5f, p ... */
+            /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+               log_decay_chunk_low)) * 1.442695f) < 0.5f ... */
             const float t_13 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                 0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
                 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-            const float t_14 = powf(2.7182818f, t_13);
+            const float t_14 = exp2f(t_13 * 1.442695f);
             const int t_15 = t_14 < 0.5f;
             const float t_16 = t_15 ? t_14 : 1.0f;
             const float t_17 = t_15 ? 0.0f : (-expm1f(t_13));
@@ -1518,12 +1518,12 @@ TARGET_v4 static void
                             store_v4(query_sum_3 + j, load_v4(query_sum_3 + j) + query_sum_3_in);
                         }
                     }
-                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-                       log_decay_chunk_low)) < 0.5f, p ... */
+                    /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) * 1.442695f) < 0.5f ... */
                     const float t_22 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                         0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
                         + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-                    const float t_23 = powf(2.7182818f, t_22);
+                    const float t_23 = exp2f(t_22 * 1.442695f);
                     const int t_24 = t_23 < 0.5f;
                     const float t_25 = t_24 ? t_23 : 1.0f;
                     const float t_26 = t_24 ? 0.0f : (-expm1f(t_22));
@@ -2553,12 +2553,12 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                                 dlog_decay_q[m * dlog_decay_q_head + (i0 + i) * dlog_decay_q_row] = row_sum[i];
                         }
                     }
-                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-                       log_decay_chunk_low)) < 0.5f, p ... */
+                    /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) * 1.442695f) < 0.5f ... */
                     const float t_50 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                         0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
                         + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-                    const float t_51 = powf(2.7182818f, t_50);
+                    const float t_51 = exp2f(t_50 * 1.442695f);
                     const int t_52 = t_51 < 0.5f;
                     const float t_53 = t_52 ? t_51 : 1.0f;
                     const float t_54 = t_52 ? 0.0f : (-expm1f(t_50));
@@ -3519,12 +3519,12 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
                             for (int64_t e = 0; e < 64; e++)
                                 out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
                     }
-                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-                       log_decay_chunk_low)) < 0.5f, p ... */
+                    /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) * 1.442695f) < 0.5f ... */
                     const float t_24 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                         0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
                         + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-                    const float t_25 = powf(2.7182818f, t_24);
+                    const float t_25 = exp2f(t_24 * 1.442695f);
                     const int t_26 = t_25 < 0.5f;
                     const float t_27 = t_26 ? t_25 : 1.0f;
                     const float t_28 = t_26 ? 0.0f : (-expm1f(t_24));
@@ -3706,12 +3706,12 @@ TARGET_v3 static void gated_deltanet_linear_saved_solution_v3(const struct call 
                    corrected[j][e]) */
                 dot2_v3(t_key1 - t_key0, score, key_scale_2, from_state, corrected);
             }
-            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-               log_decay_chunk_low)) < 0.5f, p ... */
+            /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+               log_decay_chunk_low)) * 1.442695f) < 0.5f ... */
             const float t_13 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                 0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
                 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-            const float t_14 = powf(2.7182818f, t_13);
+            const float t_14 = exp2f(t_13 * 1.442695f);
             const int t_15 = t_14 < 0.5f;
             const float t_16 = t_15 ? t_14 : 1.0f;
             const float t_17 = t_15 ? 0.0f : (-expm1f(t_13));
@@ -3997,12 +3997,12 @@ TARGET_v3 static void
                             store_v3(query_sum_3 + j, load_v3(query_sum_3 + j) + query_sum_3_in);
                         }
                     }
-                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-                       log_decay_chunk_low)) < 0.5f, p ... */
+                    /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) * 1.442695f) < 0.5f ... */
                     const float t_22 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                         0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
                         + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-                    const float t_23 = powf(2.7182818f, t_22);
+                    const float t_23 = exp2f(t_22 * 1.442695f);
                     const int t_24 = t_23 < 0.5f;
                     const float t_25 = t_24 ? t_23 : 1.0f;
                     const float t_26 = t_24 ? 0.0f : (-expm1f(t_22));
@@ -5030,12 +5030,12 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                                 dlog_decay_q[m * dlog_decay_q_head + (i0 + i) * dlog_decay_q_row] = row_sum[i];
                         }
                     }
-                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-                       log_decay_chunk_low)) < 0.5f, p ... */
+                    /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) * 1.442695f) < 0.5f ... */
                     const float t_50 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                         0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
                         + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-                    const float t_51 = powf(2.7182818f, t_50);
+                    const float t_51 = exp2f(t_50 * 1.442695f);
                     const int t_52 = t_51 < 0.5f;
                     const float t_53 = t_52 ? t_51 : 1.0f;
                     const float t_54 = t_52 ? 0.0f : (-expm1f(t_50));
@@ -5985,12 +5985,12 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
                             for (int64_t e = 0; e < 64; e++)
                                 out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
                     }
-                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-                       log_decay_chunk_low)) < 0.5f, p ... */
+                    /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) * 1.442695f) < 0.5f ... */
                     const float t_24 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                         0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
                         + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-                    const float t_25 = powf(2.7182818f, t_24);
+                    const float t_25 = exp2f(t_24 * 1.442695f);
                     const int t_26 = t_25 < 0.5f;
                     const float t_27 = t_26 ? t_25 : 1.0f;
                     const float t_28 = t_26 ? 0.0f : (-expm1f(t_24));
@@ -6171,12 +6171,12 @@ static void gated_deltanet_linear_saved_solution_any(const struct call *call, in
                    corrected[j][e]) */
                 dot2_any(t_key1 - t_key0, score, key_scale_2, from_state, corrected);
             }
-            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-               log_decay_chunk_low)) < 0.5f, p ... */
+            /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+               log_decay_chunk_low)) * 1.442695f) < 0.5f ... */
             const float t_13 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                 0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
                 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-            const float t_14 = powf(2.7182818f, t_13);
+            const float t_14 = exp2f(t_13 * 1.442695f);
             const int t_15 = t_14 < 0.5f;
             const float t_16 = t_15 ? t_14 : 1.0f;
             const float t_17 = t_15 ? 0.0f : (-expm1f(t_13));
@@ -6463,12 +6463,12 @@ static void
                             store_any(query_sum_3 + j, load_any(query_sum_3 + j) + query_sum_3_in);
                         }
                     }
-                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-                       log_decay_chunk_low)) < 0.5f, p ... */
+                    /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) * 1.442695f) < 0.5f ... */
                     const float t_22 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                         0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
                         + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-                    const float t_23 = powf(2.7182818f, t_22);
+                    const float t_23 = exp2f(t_22 * 1.442695f);
                     const int t_24 = t_23 < 0.5f;
                     const float t_25 = t_24 ? t_23 : 1.0f;
                     const float t_26 = t_24 ? 0.0f : (-expm1f(t_22));
@@ -7501,12 +7501,12 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                                 dlog_decay_q[m * dlog_decay_q_head + (i0 + i) * dlog_decay_q_row] = row_sum[i];
                         }
                     }
-                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-                       log_decay_chunk_low)) < 0.5f, p ... */
+                    /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) * 1.442695f) < 0.5f ... */
                     const float t_50 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                         0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
                         + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-                    const float t_51 = powf(2.7182818f, t_50);
+                    const float t_51 = exp2f(t_50 * 1.442695f);
                     const int t_52 = t_51 < 0.5f;
                     const float t_53 = t_52 ? t_51 : 1.0f;
                     const float t_54 = t_52 ? 0.0f : (-expm1f(t_50));

@@ -207,13 +207,6 @@ TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
     return y;
 }
 
-TARGET_v4 INLINE vec_v4 pow_v4(vec_v4 x, vec_v4 y)
-{
-    vec_v4 z = x;
-    for (int k = 0; k < 16; k++) z[k] = powf(x[k], y[k]);
-    return z;
-}
-
 /* Returns the sum over the lanes of x. */
 TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
@@ -1113,12 +1106,12 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
                                 out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
                         }
                     }
-                    /* kept_share = select(pow(2.7182818f, log_decay_sum + log_decay_sum_low) < 0.5f, pow(2.7182818f,
-                       log_decay_sum + log_decay_sum_low ... */
+                    /* kept_share = select(exp2((log_decay_sum + log_decay_sum_low) * 1.442695f) < 0.5f,
+                       exp2((log_decay_sum + log_decay_sum_low) * 1.4 ... */
                     for (int64_t f = 0; f < 64; f += 16) {
                         const vec_v4 t_16 = load_v4(log_decay_sum + ((j1 - 1) - j0) * 64 + f) +
                             load_v4(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
-                        const vec_v4 t_17 = pow_v4(splat_v4(2.7182818f), t_16);
+                        const vec_v4 t_17 = exp2_v4(t_16 * 1.442695f);
                         const mask_v4 t_18 = t_17 < 0.5f;
                         store_v4(kept_share + f, pick_v4(t_18, t_17, splat_v4(1.0f)));
                         store_v4(lost_share + f, pick_v4(t_18, splat_v4(0.0f), -expm1_v4(t_16)));
@@ -1247,13 +1240,6 @@ TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
     vec_v3 y;
     __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
     return y;
-}
-
-TARGET_v3 INLINE vec_v3 pow_v3(vec_v3 x, vec_v3 y)
-{
-    vec_v3 z = x;
-    for (int k = 0; k < 8; k++) z[k] = powf(x[k], y[k]);
-    return z;
 }
 
 /* Returns the sum over the lanes of x. */
@@ -2152,12 +2138,12 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
                                 out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
                         }
                     }
-                    /* kept_share = select(pow(2.7182818f, log_decay_sum + log_decay_sum_low) < 0.5f, pow(2.7182818f,
-                       log_decay_sum + log_decay_sum_low ... */
+                    /* kept_share = select(exp2((log_decay_sum + log_decay_sum_low) * 1.442695f) < 0.5f,
+                       exp2((log_decay_sum + log_decay_sum_low) * 1.4 ... */
                     for (int64_t f = 0; f < 64; f += 8) {
                         const vec_v3 t_16 = load_v3(log_decay_sum + ((j1 - 1) - j0) * 64 + f) +
                             load_v3(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
-                        const vec_v3 t_17 = pow_v3(splat_v3(2.7182818f), t_16);
+                        const vec_v3 t_17 = exp2_v3(t_16 * 1.442695f);
                         const mask_v3 t_18 = t_17 < 0.5f;
                         store_v3(kept_share + f, pick_v3(t_18, t_17, splat_v3(1.0f)));
                         store_v3(lost_share + f, pick_v3(t_18, splat_v3(0.0f), -expm1_v3(t_16)));
@@ -2283,13 +2269,6 @@ INLINE vec_any sqrt_any(vec_any x)
     vec_any y = x;
     for (int k = 0; k < 4; k++) y[k] = sqrtf(x[k]);
     return y;
-}
-
-INLINE vec_any pow_any(vec_any x, vec_any y)
-{
-    vec_any z = x;
-    for (int k = 0; k < 4; k++) z[k] = powf(x[k], y[k]);
-    return z;
 }
 
 /* Returns the sum over the lanes of x. */
@@ -3178,12 +3157,12 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
                                 out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
                         }
                     }
-                    /* kept_share = select(pow(2.7182818f, log_decay_sum + log_decay_sum_low) < 0.5f, pow(2.7182818f,
-                       log_decay_sum + log_decay_sum_low ... */
+                    /* kept_share = select(exp2((log_decay_sum + log_decay_sum_low) * 1.442695f) < 0.5f,
+                       exp2((log_decay_sum + log_decay_sum_low) * 1.4 ... */
                     for (int64_t f = 0; f < 64; f += 4) {
                         const vec_any t_16 = load_any(log_decay_sum + ((j1 - 1) - j0) * 64 + f) +
                             load_any(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
-                        const vec_any t_17 = pow_any(splat_any(2.7182818f), t_16);
+                        const vec_any t_17 = exp2_any(t_16 * 1.442695f);
                         const mask_any t_18 = t_17 < 0.5f;
                         store_any(kept_share + f, pick_any(t_18, t_17, splat_any(1.0f)));
                         store_any(lost_share + f, pick_any(t_18, splat_any(0.0f), -expm1_any(t_16)));

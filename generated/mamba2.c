@@ -777,13 +777,13 @@ TARGET_v4 APART void mamba2_fold_v4(const struct call *call, int64_t task, const
     float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
     float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
+        /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low - log_decay_chunk_low))
+           * 1.442695f) < 0.5f ... */
         const float t_3 = (log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
             0)] - log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1),
             0)]) + (log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
             0)] - log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)]);
-        const float t_4 = powf(2.7182818f, t_3);
+        const float t_4 = exp2f(t_3 * 1.442695f);
         const int t_5 = t_4 < 0.5f;
         const float t_6 = t_5 ? t_4 : 1.0f;
         const float t_7 = t_5 ? 0.0f : (-expm1f(t_3));
@@ -1592,13 +1592,13 @@ TARGET_v3 APART void mamba2_fold_v3(const struct call *call, int64_t task, const
     float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
     float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
+        /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low - log_decay_chunk_low))
+           * 1.442695f) < 0.5f ... */
         const float t_3 = (log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
             0)] - log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1),
             0)]) + (log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
             0)] - log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)]);
-        const float t_4 = powf(2.7182818f, t_3);
+        const float t_4 = exp2f(t_3 * 1.442695f);
         const int t_5 = t_4 < 0.5f;
         const float t_6 = t_5 ? t_4 : 1.0f;
         const float t_7 = t_5 ? 0.0f : (-expm1f(t_3));
@@ -2399,13 +2399,13 @@ APART void mamba2_fold_any(const struct call *call, int64_t task, const struct p
     float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
     float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
+        /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low - log_decay_chunk_low))
+           * 1.442695f) < 0.5f ... */
         const float t_3 = (log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
             0)] - log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1),
             0)]) + (log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
             0)] - log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)]);
-        const float t_4 = powf(2.7182818f, t_3);
+        const float t_4 = exp2f(t_3 * 1.442695f);
         const int t_5 = t_4 < 0.5f;
         const float t_6 = t_5 ? t_4 : 1.0f;
         const float t_7 = t_5 ? 0.0f : (-expm1f(t_3));

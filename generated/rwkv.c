@@ -258,13 +258,6 @@ TARGET_v4 INLINE vec_v4 expm1_v4(vec_v4 x)
     return half_expm1_v4(x) * (float)2;
 }
 
-TARGET_v4 INLINE vec_v4 pow_v4(vec_v4 x, vec_v4 y)
-{
-    vec_v4 z = x;
-    for (int k = 0; k < 16; k++) z[k] = powf(x[k], y[k]);
-    return z;
-}
-
 /* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
@@ -950,15 +943,15 @@ TARGET_v4 APART void rwkv_fold_v4(const struct call *call, int64_t task, const s
     float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
     float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
+        /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low - log_decay_chunk_low))
+           * 1.442695f) < 0.5f ... */
         for (int64_t f = f0; f < f1; f += 16) {
             const vec_v4 t_0 = (load_v4(log_decay_chunk + max(min(((chunk + 1) * 16) - 1, n_k - 1),
                 0) * log_decay_chunk_row + f) - load_v4(log_decay_chunk + max(min((chunk * 16) - 1, n_k - 1),
                 0) * log_decay_chunk_row + f)) + (load_v4(log_decay_chunk_low + max(min(((chunk + 1) * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v4(log_decay_chunk_low + max(min((chunk * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f));
-            const vec_v4 t_1 = pow_v4(splat_v4(2.7182818f), t_0);
+            const vec_v4 t_1 = exp2_v4(t_0 * 1.442695f);
             const mask_v4 t_2 = t_1 < 0.5f;
             store_v4(kept_share + f, pick_v4(t_2, t_1, splat_v4(1.0f)));
             store_v4(lost_share + f, pick_v4(t_2, splat_v4(0.0f), -expm1_v4(t_0)));
@@ -1268,13 +1261,6 @@ TARGET_v3 INLINE vec_v3 expm1_v3(vec_v3 x)
     x = pick_v3((mask_v3)(x < (float)-40), splat_v3((float)-40), x);
     x = pick_v3((mask_v3)(x > 89.0f), splat_v3(89.0f), x);
     return half_expm1_v3(x) * (float)2;
-}
-
-TARGET_v3 INLINE vec_v3 pow_v3(vec_v3 x, vec_v3 y)
-{
-    vec_v3 z = x;
-    for (int k = 0; k < 8; k++) z[k] = powf(x[k], y[k]);
-    return z;
 }
 
 /* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
@@ -1955,15 +1941,15 @@ TARGET_v3 APART void rwkv_fold_v3(const struct call *call, int64_t task, const s
     float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
     float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
+        /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low - log_decay_chunk_low))
+           * 1.442695f) < 0.5f ... */
         for (int64_t f = f0; f < f1; f += 8) {
             const vec_v3 t_0 = (load_v3(log_decay_chunk + max(min(((chunk + 1) * 16) - 1, n_k - 1),
                 0) * log_decay_chunk_row + f) - load_v3(log_decay_chunk + max(min((chunk * 16) - 1, n_k - 1),
                 0) * log_decay_chunk_row + f)) + (load_v3(log_decay_chunk_low + max(min(((chunk + 1) * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v3(log_decay_chunk_low + max(min((chunk * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f));
-            const vec_v3 t_1 = pow_v3(splat_v3(2.7182818f), t_0);
+            const vec_v3 t_1 = exp2_v3(t_0 * 1.442695f);
             const mask_v3 t_2 = t_1 < 0.5f;
             store_v3(kept_share + f, pick_v3(t_2, t_1, splat_v3(1.0f)));
             store_v3(lost_share + f, pick_v3(t_2, splat_v3(0.0f), -expm1_v3(t_0)));
@@ -2270,13 +2256,6 @@ INLINE vec_any expm1_any(vec_any x)
     x = pick_any((mask_any)(x < (float)-40), splat_any((float)-40), x);
     x = pick_any((mask_any)(x > 89.0f), splat_any(89.0f), x);
     return half_expm1_any(x) * (float)2;
-}
-
-INLINE vec_any pow_any(vec_any x, vec_any y)
-{
-    vec_any z = x;
-    for (int k = 0; k < 4; k++) z[k] = powf(x[k], y[k]);
-    return z;
 }
 
 /* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
@@ -2953,15 +2932,15 @@ APART void rwkv_fold_any(const struct call *call, int64_t task, const struct par
     float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
     float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
+        /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low - log_decay_chunk_low))
+           * 1.442695f) < 0.5f ... */
         for (int64_t f = f0; f < f1; f += 4) {
             const vec_any t_0 = (load_any(log_decay_chunk + max(min(((chunk + 1) * 16) - 1, n_k - 1),
                 0) * log_decay_chunk_row + f) - load_any(log_decay_chunk + max(min((chunk * 16) - 1, n_k - 1),
                 0) * log_decay_chunk_row + f)) + (load_any(log_decay_chunk_low + max(min(((chunk + 1) * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f) - load_any(log_decay_chunk_low + max(min((chunk * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f));
-            const vec_any t_1 = pow_any(splat_any(2.7182818f), t_0);
+            const vec_any t_1 = exp2_any(t_0 * 1.442695f);
             const mask_any t_2 = t_1 < 0.5f;
             store_any(kept_share + f, pick_any(t_2, t_1, splat_any(1.0f)));
             store_any(lost_share + f, pick_any(t_2, splat_any(0.0f), -expm1_any(t_0)));

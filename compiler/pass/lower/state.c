@@ -4,6 +4,7 @@
 #include "../pass.h"
 #include "../../analysis/analysis.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Replaces the number of the chunk by the number of the next chunk, in s, in statements after s, and inside these
@@ -60,10 +61,22 @@ struct carry {
     const struct expr *times, *loss;
 };
 
+/* Returns e with decays as powers of 2, which are faster. */
+static const struct expr *powers_of_2(struct module *m, const struct expr *e)
+{
+    if (e->op == EXPR_SELECT)
+        return expr_make(m, EXPR_SELECT, e->arg[0], powers_of_2(m, e->arg[1]), powers_of_2(m, e->arg[2]));
+    if (e->op != EXPR_POW || e->arg[0]->op != EXPR_REAL || e->arg[0]->real <= 0 || !expr_is_exact_difference(e->arg[1]))
+        return e;
+    return expr_make(m, EXPR_EXP2, expr_make(m, EXPR_MUL, e->arg[1], expr_real(m, log2(e->arg[0]->real)), NULL), NULL,
+                     NULL);
+}
+
 static struct carry carry_of(struct module *m, const struct expr *keep)
 {
-    const struct expr *const little = expr_make(m, EXPR_LT, keep, expr_real(m, 0.5), NULL);
-    return (struct carry){expr_make(m, EXPR_SELECT, little, keep, expr_real(m, 1)),
+    const struct expr *const faster = powers_of_2(m, keep), *const little = expr_make(m, EXPR_LT, faster,
+                                                                                      expr_real(m, 0.5), NULL);
+    return (struct carry){expr_make(m, EXPR_SELECT, little, faster, expr_real(m, 1)),
                           expr_make(m, EXPR_SELECT, little, expr_real(m, 0), lost(m, keep))};
 }
 
