@@ -25,14 +25,14 @@
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
-   Linear from 32 keys on: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65
+   Linear from 48 keys on: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65
    numbers.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 376832 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 16 queries and 16 keys; 139264 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 141312 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 376832 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 16 queries and 16 keys; 139264 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 141312 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 376832 bytes of workspace per thread
-     generic    linear    tiles of 16 queries and 16 keys; 139264 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 141312 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -275,6 +275,33 @@ TARGET_v4 INLINE vec_v4 expm1_v4(vec_v4 x)
     return half_expm1_v4(x) * (float)2;
 }
 
+/* Returns the sum over the lanes of x. */
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
+
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
+TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28,
+            30) + __builtin_shufflevector(t[r], t[r + 1], 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
+    UNROLL for (int r = 0; r < 16; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28,
+            30) + __builtin_shufflevector(t[r], t[r + 2], 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
+    UNROLL for (int r = 0; r < 16; r += 8)
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26,
+            27) + __builtin_shufflevector(t[r], t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+    t[0] = __builtin_shufflevector(t[0], t[8], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26,
+        27) + __builtin_shufflevector(t[0], t[8], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+    return t[0];
+}
+
 /* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
@@ -391,6 +418,16 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
         for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
             store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
                 load_v4(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
+TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v4 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
+            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
@@ -733,6 +770,271 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
     }
 }
 
+/* Like dot_v4, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_v4, so that results round equally. */
+TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[288 * 16];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 16) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 16; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 16, 16, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* The keys of a block. */
+#define BLOCK_v4 8
+
+/* The keys of half a block. */
+#define HALF_v4 4
+
+/* The sums add this number of elements at a time. */
+#define ELEMENTS_v4 128
+
+/* Numbers of that many elements:
+   - key: keys, decayed up to the last key of their block
+   - over: the decay over a block
+   The others belong to the current block:
+   - step: the decay from the key before to each key
+   - x: rows of queries, if queries have other logarithms than their keys: with the decay between the two
+   - row: these rows with the decay from the last key before the block
+   - late: the second half of the rows, with the decay from the first half's last key
+   - early: the first half of the keys, decayed up to the last of them */
+struct decayed_rows_v4 {
+    float key[32][ELEMENTS_v4], over[32 / BLOCK_v4][ELEMENTS_v4], step[BLOCK_v4][ELEMENTS_v4],
+        x[BLOCK_v4][ELEMENTS_v4], row[BLOCK_v4][ELEMENTS_v4], late[HALF_v4][ELEMENTS_v4], early[HALF_v4][ELEMENTS_v4];
+};
+
+/* Rows of float. `low` is what `high` loses by rounding, or NULL. */
+struct decay_logs_v4 {
+    const float *high, *low;
+    int64_t high_row, low_row;
+};
+
+/* Elements of one row of struct decay_logs_v4. */
+struct decay_log_v4 {
+    vec_v4 high, low;
+};
+
+TARGET_v4 INLINE struct decay_log_v4 load_decay_log_v4(const struct decay_logs_v4 *logs, int64_t row, int64_t t)
+{
+    return (struct decay_log_v4){load_v4(logs->high + row * logs->high_row + t),
+        logs->low ? load_v4(logs->low + row * logs->low_row + t) : (vec_v4){0}};
+}
+
+TARGET_v4 INLINE vec_v4 decay_between_v4(const float scale, struct decay_log_v4 a, struct decay_log_v4 b)
+{
+    return exp2_v4(((a.high - b.high) + (a.low - b.low)) * scale);
+}
+
+TARGET_v4 INLINE int64_t nearest_v4(int64_t k, int64_t count) { return k < 0 ? 0 : k < count ? k : count - 1; }
+
+/* Sets the numbers of the block at key j, for elements t to t + terms - 1. Keys and queries outside the ranges get
+   the nearest one's numbers. `same`: the logarithms of queries are those of their keys. */
+TARGET_v4 INLINE void decay_block_v4(struct decayed_rows_v4 *part, int64_t j, int64_t t, int64_t terms, int64_t lanes,
+    int64_t rows, int64_t first, const float scale, const float *x, int64_t x_row, const struct decay_logs_v4 *a,
+    const float *y, int64_t y_row, const struct decay_logs_v4 *b, const int64_t after, const int same)
+{
+    for (int64_t i = 0; i < terms; i += 16) {
+        vec_v4 step[BLOCK_v4], row[BLOCK_v4], decay;
+        struct decay_log_v4 before = load_decay_log_v4(b, nearest_v4(j - 1, rows), t + i);
+        UNROLL for (int k = 0; k < BLOCK_v4; k++) {
+            const struct decay_log_v4 log = load_decay_log_v4(b, nearest_v4(j + k, rows), t + i);
+            const int64_t l = nearest_v4(j + k - first, lanes);
+            step[k] = decay_between_v4(scale, log, before);
+            row[k] = load_v4(x + l * x_row + t + i);
+            if (!same) {
+                const struct decay_log_v4 own = a->high ? load_decay_log_v4(a, l, t + i)
+                                                       : load_decay_log_v4(b, nearest_v4(j + k + after, rows), t + i);
+                row[k] *= decay_between_v4(scale, own, log);
+            }
+            store_v4(part->step[k] + i, step[k]);
+            if (!same) store_v4(part->x[k] + i, row[k]);
+            before = log;
+        }
+        decay = step[0];
+        UNROLL for (int k = 0; k < HALF_v4; k++) {
+            store_v4(part->row[k] + i, row[k] * decay);
+            if (k + 1 < HALF_v4) decay *= step[k + 1];
+        }
+        vec_v4 late = step[HALF_v4];
+        UNROLL for (int k = HALF_v4; k < BLOCK_v4; k++) {
+            const vec_v4 faded = row[k] * late;
+            store_v4(part->late[k - HALF_v4] + i, faded);
+            store_v4(part->row[k] + i, faded * decay);
+            if (k + 1 < BLOCK_v4) late *= step[k + 1];
+        }
+        store_v4(part->over[j / BLOCK_v4] + i, decay * late);
+        decay = splat_v4(1);
+        UNROLL for (int k = HALF_v4 - 1; k >= 0; k--) {
+            const vec_v4 faded = load_v4(y + nearest_v4(j + k, rows) * y_row + t + i) * decay;
+            store_v4(part->early[k] + i, faded);
+            store_v4(part->key[j + k] + i, faded * late);
+            decay *= step[k];
+        }
+        decay = splat_v4(1);
+        UNROLL for (int k = BLOCK_v4 - 1; k >= HALF_v4; k--) {
+            store_v4(part->key[j + k] + i, load_v4(y + nearest_v4(j + k, rows) * y_row + t + i) * decay);
+            decay *= step[k];
+        }
+    }
+}
+
+/* Where sums of pairs are stored, and which. */
+struct decayed_pairs_v4 {
+    float *w;
+    int64_t w_query, w_key, lanes, rows, first;
+    float times;
+};
+
+/* Adds the sums of HALF_v4 queries, from l on, with HALF_v4 keys, from j on, where there are such pairs. */
+TARGET_v4 INLINE void add_decayed_v4(const struct decayed_pairs_v4 *to, int64_t l, int64_t j, const float *sum)
+{
+    float *const w = to->w + l * to->w_query + j * to->w_key;
+    if (l >= 0 && l + HALF_v4 <= to->lanes && j + HALF_v4 <= to->rows && j + HALF_v4 - 1 <= to->first + l)
+        UNROLL for (int r = 0; r < HALF_v4; r++)
+            UNROLL for (int k = 0; k < HALF_v4; k++)
+                w[r * to->w_query + k * to->w_key] += to->times * sum[r * HALF_v4 + k];
+    else
+        for (int r = 0; r < HALF_v4; r++)
+            for (int k = 0; k < HALF_v4; k++)
+                if (l + r >= 0 && l + r < to->lanes && j + k < to->rows && j + k <= to->first + l + r)
+                    w[r * to->w_query + k * to->w_key] += to->times * sum[r * HALF_v4 + k];
+}
+
+/* sum[r][k] = the sum over elements of x[r] * y[k], for HALF_v4 rows of each */
+TARGET_v4 INLINE void decayed_products_v4(int64_t terms, float (*x)[ELEMENTS_v4], float (*y)[ELEMENTS_v4], float *sum)
+{
+    const int some = 32 > 16 ? HALF_v4 : HALF_v4 / 2;
+    for (int first = 0; first < HALF_v4; first += some) {
+        vec_v4 s[HALF_v4 * HALF_v4];
+        UNROLL for (int k = 0; k < some * HALF_v4; k++) s[k] = (vec_v4){0};
+        for (int64_t i = 0; i < terms; i += 16) {
+            vec_v4 key[HALF_v4];
+            UNROLL for (int k = 0; k < HALF_v4; k++) key[k] = load_v4(y[k] + i);
+            UNROLL for (int r = 0; r < some; r++) {
+                const vec_v4 row = load_v4(x[first + r] + i);
+                UNROLL for (int k = 0; k < HALF_v4; k++) s[r * HALF_v4 + k] += row * key[k];
+            }
+        }
+        UNROLL for (int k = 0; k < some * HALF_v4; k += 16)
+            store_v4(sum + first * HALF_v4 + k, lane_sums_v4(s + k));
+    }
+}
+
+/* Rows of float. Row r is row nearest_v4(first + r, count) of `row`. */
+struct near_rows_v4 {
+    const float *row;
+    int64_t step, first, count;
+};
+
+TARGET_v4 INLINE vec_v4 load_near_v4(const struct near_rows_v4 *x, int r, int64_t i)
+{
+    return load_v4(x->row + nearest_v4(x->first + r, x->count) * x->step + i);
+}
+
+/* Like decayed_products_v4, for queries at the same keys: only for k <= r, with the decays from each key to the next
+   one. */
+TARGET_v4 INLINE void decayed_own_v4(int64_t terms, struct near_rows_v4 x, struct near_rows_v4 y,
+    float (*step)[ELEMENTS_v4],
+    float *sum)
+{
+    vec_v4 s[HALF_v4 * HALF_v4];
+    UNROLL for (int k = 0; k < HALF_v4 * HALF_v4; k++) s[k] = (vec_v4){0};
+    for (int64_t i = 0; i < terms; i += 16) {
+        vec_v4 key[HALF_v4], fade[HALF_v4];
+        UNROLL for (int k = 0; k < HALF_v4; k++) {
+            key[k] = load_near_v4(&y, k, i);
+            fade[k] = load_v4(step[k] + i);
+        }
+        UNROLL for (int r = 0; r < HALF_v4; r++) {
+            vec_v4 row = load_near_v4(&x, r, i);
+            UNROLL for (int k = r; k >= 0; k--) {
+                s[r * HALF_v4 + k] += row * key[k];
+                row *= fade[k];
+            }
+        }
+    }
+    UNROLL for (int k = 0; k < HALF_v4 * HALF_v4; k += 16) store_v4(sum + k, lane_sums_v4(s + k));
+}
+
+/* Adds the pairs of the queries of the block at key j, for elements t to t + terms - 1. */
+TARGET_v4 INLINE void add_block_v4(struct decayed_rows_v4 *part, const struct decayed_pairs_v4 *to, int64_t j,
+    int64_t t,
+    int64_t terms, const float *x, int64_t x_row, const float *y, int64_t y_row, const int same)
+{
+    float sum[HALF_v4 * HALF_v4];
+    const int64_t l = j - to->first;
+    for (int h = 0; h < BLOCK_v4 && j + h < to->rows; h += HALF_v4) {
+        const struct near_rows_v4 keys = {y + t, y_row, j + h, to->rows}, made = {part->x[h], ELEMENTS_v4, 0, HALF_v4},
+                                 given = {x + t, x_row, l + h, to->lanes};
+        decayed_own_v4(terms, same ? given : made, keys, part->step + h, sum);
+        add_decayed_v4(to, l + h, j + h, sum);
+    }
+    if (j + HALF_v4 < to->rows) {
+        decayed_products_v4(terms, part->late, part->early, sum);
+        add_decayed_v4(to, l + HALF_v4, j, sum);
+    }
+    for (int64_t from = j - BLOCK_v4; from >= 0; from -= BLOCK_v4) {
+        for (int h = 0; h < BLOCK_v4 && j + h < to->rows; h += HALF_v4)
+            for (int k = 0; k < BLOCK_v4; k += HALF_v4) {
+                decayed_products_v4(terms, part->row + h, part->key + from + k, sum);
+                add_decayed_v4(to, l + h, from + k, sum);
+            }
+        for (int r = 0; r < BLOCK_v4 && from > 0; r++)
+            for (int64_t i = 0; i < terms; i += 16)
+                store_v4(part->row[r] + i, load_v4(part->row[r] + i) * load_v4(part->over[from / BLOCK_v4] + i));
+    }
+}
+
+/* Computes w[l][j] += times * (sum over t of x[l][t] * y[j][t] * exp2(scale * (a[l][t] - b[j][t]))) for the keys
+   j <= first + l, j < rows. `steps` is a multiple of 16. If a is NULL, a[l] is the row of b that is nearest to
+   first + l + after. */
+TARGET_v4 INLINE void decayed_rows_v4(int64_t lanes, int64_t rows, const int64_t steps, int64_t first,
+    const float times,
+    const float scale, const float *x, int64_t x_row, const float *a, int64_t a_row, const float *a_low,
+    int64_t a_low_row, const float *y, int64_t y_row, const float *b, int64_t b_row, const float *b_low,
+    int64_t b_low_row, const int64_t after, float *w, const int64_t w_query, const int64_t w_key)
+{
+    struct decayed_rows_v4 part;
+    const struct decay_logs_v4 of_rows = {a, a_low, a_row, a_low_row}, of_keys = {b, b_low, b_row, b_low_row};
+    const struct decayed_pairs_v4 to = {w, w_query, w_key, lanes, rows, first, times};
+    const int same = a ? first >= 0 && a_row == b_row && a == b + first * b_row : after == 0;
+    for (int64_t t = 0; t < steps; t += ELEMENTS_v4) {
+        const int64_t terms = min(steps - t, ELEMENTS_v4);
+        for (int64_t j = 0; j < rows && j < first + lanes; j += BLOCK_v4) {
+            if (same)
+                decay_block_v4(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
+                    after, 1);
+            else
+                decay_block_v4(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
+                    after, 0);
+            if (j + BLOCK_v4 > first) add_block_v4(&part, &to, j, t, terms, x, x_row, y, y_row, same);
+        }
+    }
+    for (int64_t l = first < rows ? rows - first : 0; l < lanes; l++) /* queries after the last key */
+        for (int64_t j = 0; j < rows; j++) {
+            vec_v4 sum = {0};
+            for (int64_t t = 0; t < steps; t += 16) {
+                const struct decay_log_v4 own = a ? load_decay_log_v4(&of_rows, l, t)
+                                                 : load_decay_log_v4(&of_keys, rows - 1, t);
+                sum += load_v4(x + l * x_row + t) * load_v4(y + j * y_row + t) *
+                    decay_between_v4(scale, own, load_decay_log_v4(&of_keys, j, t));
+            }
+            w[l * w_query + j * w_key] += times * lane_sum_v4(sum);
+        }
+}
+
 /* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
 TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
     const float *a_low, const float *y, const float *b, const float *b_low, float *w)
@@ -754,31 +1056,30 @@ TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64
 }
 TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot4_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1,
-        /*a_step=*/64, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
-    const float *a_low, const float *y, const float *b, const float *b_low, float *w)
+TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *y,
+    int64_t y_row, const float *b, const float *b_low, float *w)
 {
-    decayed_v4(lanes, rows, /*steps=*/64, first, /*times=*/0.125f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/16, y,
-        b, b_low, /*y_step=*/16, w, /*w_row=*/16);
+    decayed_rows_v4(lanes, rows, /*steps=*/64, first, /*times=*/0.125f, /*scale=*/1.442695f, x, x_row, /*a=*/NULL,
+        /*a_row=*/0, /*a_low=*/NULL, /*a_low_row=*/0, y, y_row, b, /*b_row=*/64, b_low, /*b_low_row=*/64, /*after=*/0,
+        w, /*w_query=*/32, /*w_key=*/1);
 }
-TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
+TARGET_v4 APART void dot6_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_finite_lanes_v4(/*fetched=*/0, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/32, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
+TARGET_v4 APART void dot7_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *result, int64_t result_row, int64_t results)
@@ -787,21 +1088,43 @@ TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, int64_
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
 }
-TARGET_v4 APART void dot9_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot10_v4(const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
         /*a_step=*/1, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot10_v4(int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v4 APART void dot11_v4(int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v4(/*vectors=*/1, /*lanes=*/16, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-TARGET_v4 APART void dot11_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot12_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot13_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1,
+        /*a_step=*/64, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot14_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot15_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -949,101 +1272,131 @@ TARGET_v4 APART void gla_keys_v4(const struct call *call, int64_t task, const st
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const int64_t log_decay_k_low_row = call->log_decay_k_low_at.row;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + (g *
-        members + m) * call->log_decay_chunk_low_at.head;
-    const int64_t log_decay_chunk_low_row = call->log_decay_chunk_low_at.row;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
-        * call->log_decay_chunk_at.head;
-    const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 16] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [j: 32, f: 64] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 4096); /* [d: 64, j: 16] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 16] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 12288); /* [d: 64, j: 16] */
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_padded_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_padded_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile, 16, 64);
-        /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
-           log_decay_k_low_tile)) * 1.442695f) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t f = 0; f < 64; f++) {
-                store_v4(key_features + f * 16 + j, load_v4(k_tile + f * 16 + j) *
-                    exp2_v4((((log_decay_chunk[max(min(((chunk + 1) * 16) - 1, n_k - 1),
-                    0) * log_decay_chunk_row + f]) - load_v4(log_decay_k_tile + f * 16 + j)) +
-                    ((log_decay_chunk_low[max(min(((chunk + 1) * 16) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]) - load_v4(log_decay_k_low_tile + f * 16 + j))) * 1.442695f));
+    float *const log_decay_sum = (float *)(void *)(part->work + 8192); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low = (float *)(void *)(part->work + 16384); /* [j: 32, d: 64] */
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
+    float *const log_decay_total = (float *)(void *)(part->work + 0); /* [d: 64] */
+    float *const log_decay_rest = (float *)(void *)(part->work + 256); /* [d: 64] */
+    float *const state_decay = (float *)(void *)(part->slots + 16384); /* [chunk, d: 64] */
+    float *const state_decay_low = (float *)(void *)(part->slots + 16640); /* [chunk, d: 64] */
+    float *const gate_tile = (float *)(void *)(part->work + 24576); /* [j: 32, d: 64] */
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        if (gate_array_stride_3 == 1) {
+            /* gate_tile = gate_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t d = 0; d < 64; d += 16)
+                    __builtin_prefetch(gate_array + (j0 + j) * gate_array_row + d + (j1 - j0) * gate_array_row, 0, 2);
+                for (int64_t d = 0; d < 64; d++)
+                    gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d];
+            }
+        } else {
+            /* gate_tile = gate_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < j1 - j0; j++)
+                for (int64_t d = 0; d < 64; d++)
+                    gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3];
+        }
+        /* gate_tile = max(gate_tile, -1e+04f) */
+        for (int64_t j = 0; j < j1 - j0; j++) {
+            for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+                UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                    store_v4(gate_tile + j * 64 + d, max_v4(load_v4(gate_tile + j * 64 + d), splat_v4(-1e+04f)));
+                }
+            }
+        }
+        /* log_decay_total = 0.0f; log_decay_rest = 0.0f */
+        for (int64_t d = 0; d < 64; d += 16) {
+            store_v4(log_decay_total + d, splat_v4(0.0f));
+            store_v4(log_decay_rest + d, splat_v4(0.0f));
+        }
+        for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
+            const int64_t position1 = min(position0 + 1, position_end);
+            (void)position1;
+            /* log_decay_next = log_decay_total + gate_tile; log_decay_rest = log_decay_rest + ((log_decay_total -
+               (log_decay_next - (log_decay ... */
+            for (int64_t d = 0; d < 64; d += 16) {
+                const vec_v4 log_decay_total_0 = load_v4(log_decay_total + d);
+                const vec_v4 gate_tile_1 = load_v4(gate_tile + (position0 - j0) * 64 + d);
+                const vec_v4 log_decay_next_new2 = log_decay_total_0 + gate_tile_1;
+                const vec_v4 log_decay_rest_3 = load_v4(log_decay_rest + d);
+                const vec_v4 t_4 = log_decay_next_new2 - log_decay_total_0;
+                const vec_v4 log_decay_rest_new5 = log_decay_rest_3 + ((log_decay_total_0 - (log_decay_next_new2 - t_4))
+                    + (gate_tile_1 - t_4));
+                store_v4(log_decay_rest + d, log_decay_rest_new5);
+                store_v4(log_decay_total + d, log_decay_next_new2);
+                store_v4(log_decay_sum + (position0 - j0) * 64 + d, log_decay_next_new2);
+                store_v4(log_decay_sum_low + (position0 - j0) * 64 + d, log_decay_rest_new5);
+            }
+        }
+        /* key_features = k * exp2(((log_decay_sum - log_decay_sum) + (log_decay_sum_low - log_decay_sum_low)) *
+           1.442695f) */
+        for (int64_t f = 0; f < 64; f += 16) {
+            const vec_v4 log_decay_sum_6 = load_v4(log_decay_sum + ((j1 - 1) - j0) * 64 + f);
+            const vec_v4 log_decay_sum_low_7 = load_v4(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_v4(key_features + j * 64 + f, load_v4(k + (j0 + j) * k_row + f) * exp2_v4(((log_decay_sum_6 -
+                    load_v4(log_decay_sum + j * 64 + f)) + (log_decay_sum_low_7 - load_v4(log_decay_sum_low + j * 64 +
+                    f))) * 1.442695f));
             }
         }
         /* state[f][e] = sum over j of key_features * v */
-        dot3_v4(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+        dot3_v4(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+        /* state_decay = log_decay_sum; state_decay_low = log_decay_sum_low */
+        for (int64_t d = 0; d < 64; d += 16) {
+            store_v4(state_decay + (chunk - chunk0) * 4224 + d, load_v4(log_decay_sum + ((j1 - 1) - j0) * 64 + d));
+            store_v4(state_decay_low + (chunk - chunk0) * 4224 + d,
+                load_v4(log_decay_sum_low + ((j1 - 1) - j0) * 64 + d));
+        }
     }
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v4 APART void gla_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
+    (void)call;
+    (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    const int64_t m = task % members;
-    const int64_t g = task / members % kv_heads;
-    const int64_t b = task / members / kv_heads;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + (g *
-        members + m) * call->log_decay_chunk_low_at.head;
-    const int64_t log_decay_chunk_low_row = call->log_decay_chunk_low_at.row;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
-        * call->log_decay_chunk_at.head;
-    const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
     float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
     float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    float *const state_decay = (float *)(void *)(part->slots + 16384); /* [chunk, d: 64] */
+    float *const state_decay_low = (float *)(void *)(part->slots + 16640); /* [chunk, d: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low - log_decay_chunk_low))
-           * 1.442695f) < 0.5f ... */
+        /* kept_share = select(exp2((state_decay + state_decay_low) * 1.442695f) < 0.5f,
+           exp2((state_decay + state_decay_low) * 1.442695f), ... */
         for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 t_0 = (load_v4(log_decay_chunk + max(min(((chunk + 1) * 16) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - load_v4(log_decay_chunk + max(min((chunk * 16) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f)) + (load_v4(log_decay_chunk_low + max(min(((chunk + 1) * 16) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v4(log_decay_chunk_low + max(min((chunk * 16) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f));
-            const vec_v4 t_1 = exp2_v4(t_0 * 1.442695f);
-            const mask_v4 t_2 = t_1 < 0.5f;
-            store_v4(kept_share + f, pick_v4(t_2, t_1, splat_v4(1.0f)));
-            store_v4(lost_share + f, pick_v4(t_2, splat_v4(0.0f), -expm1_v4(t_0)));
+            const vec_v4 t_8 = load_v4(state_decay + (chunk - chunk0) * 4224 + f) + load_v4(state_decay_low + (chunk -
+                chunk0) * 4224 + f);
+            const vec_v4 t_9 = exp2_v4(t_8 * 1.442695f);
+            const mask_v4 t_10 = t_9 < 0.5f;
+            store_v4(kept_share + f, pick_v4(t_10, t_9, splat_v4(1.0f)));
+            store_v4(lost_share + f, pick_v4(t_10, splat_v4(0.0f), -expm1_v4(t_8)));
         }
         /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
            carried += state - ( ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_3 = load_v4(carried + f * 64 + e);
-                    const vec_v4 before_new4 = carried_3;
-                    const float kept_share_5 = kept_share[f];
-                    const vec_v4 carried_new6 = carried_3 * kept_share_5;
-                    store_v4(carried + f * 64 + e, carried_new6);
+                    const vec_v4 carried_11 = load_v4(carried + f * 64 + e);
+                    const vec_v4 before_new12 = carried_11;
+                    const float kept_share_13 = kept_share[f];
+                    const vec_v4 carried_new14 = carried_11 * kept_share_13;
+                    store_v4(carried + f * 64 + e, carried_new14);
                     store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) *
-                        kept_share_5);
+                        kept_share_13);
                     add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new6 * lost_share[f]),
+                        load_v4(state + (chunk - chunk0) * 4224 + f * 64 + e) - (carried_new14 * lost_share[f]),
                         splat_v4(1));
-                    store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new4);
+                    store_v4(state + (chunk - chunk0) * 4224 + f * 64 + e, before_new12);
                 }
             }
         }
@@ -1069,124 +1422,137 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_row = call->log_decay_q_low_at.row;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_row = call->log_decay_q_at.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const int64_t log_decay_k_low_row = call->log_decay_k_low_at.row;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + (g *
-        members + m) * call->log_decay_chunk_low_at.head;
-    const int64_t log_decay_chunk_low_row = call->log_decay_chunk_low_at.row;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
-        * call->log_decay_chunk_at.head;
-    const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const weight = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [e: 64, i: 16] */
-    float *const sum = (float *)(void *)(part->work + 8192); /* [e: 64, i: 16] */
-    float *const sum_compensation = (float *)(void *)(part->work + 12288); /* [e: 64, i: 16] */
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
+    float *const weight = (float *)(void *)(part->work + 0); /* [i: 32, j: 32] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 32, f: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [i: 32, e: 64] */
+    float *const sum = (float *)(void *)(part->work + 16384); /* [i: 32, e: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 16] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 20480); /* [d: 64, i: 16] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 16] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 28672); /* [d: 64, j: 16] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 32768); /* [d: 64, j: 16] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 36864); /* [d: 64, j: 16] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
-        ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
-        const int64_t i1 = min(i0 + 16, i_end);
-        /* q_tile = q, with zeros beyond the last row */
-        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
-        /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_padded_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
-        /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-        transpose_padded_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-            log_decay_q_low_tile, 16, 64);
-        /* query = (q_tile * 0.125f) * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
-           (log_decay_q_low_tile - log_de ... */
-        const int t_7 = chunk == 0;
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t f = 0; f < 64; f++) {
-                store_v4(query + f * 16 + i, (load_v4(q_tile + f * 16 + i) * 0.125f) * (t_7 ? splat_v4(1.0f) :
-                    exp2_v4(((load_v4(log_decay_q_tile + f * 16 + i) - (log_decay_chunk[max(min((chunk * 16) - 1,
-                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v4(log_decay_q_low_tile + f * 16 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 16) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
-            }
-        }
-        /* sum_from_state[e][i] = sum over f of state * query */
-        dot4_v4(state + (chunk - chunk0) * 4096, query, sum_from_state);
-        /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(sum + e * 16 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
-            }
-        }
-        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
-            const int64_t j1 = min(j0 + 16, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
-            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            transpose_padded_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2,
-                16, 64);
-            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-            transpose_padded_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-                log_decay_k_low_tile_2, 16, 64);
-            /* weight = 0.0f */
+    float *const log_decay_sum_2 = (float *)(void *)(part->work + 24576); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low_2 = (float *)(void *)(part->work + 32768); /* [j: 32, d: 64] */
+    float *const log_decay_total_2 = (float *)(void *)(part->work + 0); /* [d: 64] */
+    float *const log_decay_rest_2 = (float *)(void *)(part->work + 256); /* [d: 64] */
+    float *const gate_tile_2 = (float *)(void *)(part->work + 512); /* [j: 32, d: 64] */
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk * 32) + 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        if (gate_array_stride_3 == 1) {
+            /* gate_tile_2 = gate_array, with zeros beyond the last row */
             for (int64_t j = 0; j < j1 - j0; j++) {
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(weight + j * 16 + i, splat_v4(0.0f));
+                for (int64_t d = 0; d < 64; d += 16)
+                    __builtin_prefetch(gate_array + (j0 + j) * gate_array_row + d + (j1 - j0) * gate_array_row, 0, 2);
+                for (int64_t d = 0; d < 64; d++)
+                    gate_tile_2[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d];
+            }
+        } else {
+            /* gate_tile_2 = gate_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < j1 - j0; j++)
+                for (int64_t d = 0; d < 64; d++)
+                    gate_tile_2[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3];
+        }
+        /* gate_tile_2 = max(gate_tile_2, -1e+04f) */
+        for (int64_t j = 0; j < j1 - j0; j++) {
+            for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+                UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                    store_v4(gate_tile_2 + j * 64 + d, max_v4(load_v4(gate_tile_2 + j * 64 + d), splat_v4(-1e+04f)));
                 }
             }
-            /* weight[j][i] += sum over d of k_tile_2 * q_tile * a decay, for j up to the query's last key */
-            dot5_v4(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, k_tile_2,
-                log_decay_k_tile_2, log_decay_k_low_tile_2, weight);
-            if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, 0.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_8) &
-                            (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(weight + j * 16 + i),
-                            splat_v4(0.0f)));
-                    }
+        }
+        /* log_decay_total_2 = 0.0f; log_decay_rest_2 = 0.0f */
+        for (int64_t d = 0; d < 64; d += 16) {
+            store_v4(log_decay_total_2 + d, splat_v4(0.0f));
+            store_v4(log_decay_rest_2 + d, splat_v4(0.0f));
+        }
+        for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
+            const int64_t position1 = min(position0 + 1, position_end);
+            (void)position1;
+            /* log_decay_next_2 = log_decay_total_2 + gate_tile_2; log_decay_rest_2 = log_decay_rest_2 +
+               ((log_decay_total_2 - (log_decay_next_ ... */
+            for (int64_t d = 0; d < 64; d += 16) {
+                const vec_v4 log_decay_total_2_15 = load_v4(log_decay_total_2 + d);
+                const vec_v4 gate_tile_2_16 = load_v4(gate_tile_2 + (position0 - j0) * 64 + d);
+                const vec_v4 log_decay_next_2_new17 = log_decay_total_2_15 + gate_tile_2_16;
+                const vec_v4 log_decay_rest_2_18 = load_v4(log_decay_rest_2 + d);
+                const vec_v4 t_19 = log_decay_next_2_new17 - log_decay_total_2_15;
+                const vec_v4 log_decay_rest_2_new20 = log_decay_rest_2_18 + ((log_decay_total_2_15 -
+                    (log_decay_next_2_new17 - t_19)) + (gate_tile_2_16 - t_19));
+                store_v4(log_decay_rest_2 + d, log_decay_rest_2_new20);
+                store_v4(log_decay_total_2 + d, log_decay_next_2_new17);
+                store_v4(log_decay_sum_2 + (position0 - j0) * 64 + d, log_decay_next_2_new17);
+                store_v4(log_decay_sum_low_2 + (position0 - j0) * 64 + d, log_decay_rest_2_new20);
+            }
+        }
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* query = (q * 0.125f) * select(chunk == 0, 1.0f, exp2((log_decay_sum_2 + log_decay_sum_low_2) *
+               1.442695f)) */
+            const int t_21 = chunk == 0;
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t f = 0; f < 64; f += 16) {
+                    store_v4(query + i * 64 + f, (load_v4(q + (i0 + i) * q_row + f) * 0.125f) * (t_21 ? splat_v4(1.0f) :
+                        exp2_v4((load_v4(log_decay_sum_2 + (max(j0, min((i0 + i) + query_start,
+                        j1 - 1)) - j0) * 64 + f) + load_v4(log_decay_sum_low_2 + (max(j0, min((i0 + i) + query_start,
+                        j1 - 1)) - j0) * 64 + f)) * 1.442695f)));
                 }
             }
-            /* sum[e][i] += sum over j of v * weight */
-            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 * v_row,
-                v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot6_v4(j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 in_region[1] = {0};
-                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int t_9 = (chunk * 16) <= (j0 + j);
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start)) &
-                            (-(int64_t)t_9), mask_v4);
+            /* sum_from_state[i][e] = sum over f of query * state */
+            dot4_v4(i1 - i0, query, state + (chunk - chunk0) * 4224, sum_from_state);
+            /* weight = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(weight + i * 32 + j, splat_v4(0.0f));
+                }
+            }
+            /* weight[i][j] += sum over d of k * q * a decay, for j up to the query's last key */
+            dot5_v4(i1 - i0, j1 - j0, i0 + query_start - j0, q + i0 * q_row, q_row, k + j0 * k_row, k_row,
+                log_decay_sum_2, log_decay_sum_low_2, weight);
+            /* weight = select((j <= (i + query_start)) && ((chunk * 32) <= j), weight, 0.0f) */
+            const int64_t t_23 = chunk * 32;
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const ints_v4 t_22 = j0 + j + lane_v4;
+                const ints_v4 t_24 = t_23 <= t_22;
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    store_v4(weight + i * 32 + j, pick_v4(__builtin_convertvector((t_22 <= ((i0 + i) + query_start)) &
+                        t_24, mask_v4), load_v4(weight + i * 32 + j), splat_v4(0.0f)));
+                }
+            }
+            /* sum[i][e] = sum over j of weight * v */
+            if (__builtin_expect(!finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot6_v4(i1 - i0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    mask_v4 in_region[2] = {0};
+                    const int64_t t_26 = (i0 + i) + query_start;
+                    const int64_t t_27 = chunk * 32;
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const ints_v4 t_25 = j0 + j + lane_v4;
+                        in_region[j / 16] = __builtin_convertvector((t_25 <= t_26) & (t_27 <= t_25), mask_v4);
                     }
-                    add_seen_v4(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight + j * 16, in_region, i1 - i0);
+                    add_seen_lanes_v4(64, sum + i * 64, weight + i * 32, v + j0 * v_row, v_row, j1 - j0, in_region);
                 }
             } else
-                dot7_v4(j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
-        }
-        /* sum = sum + sum_from_state */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(sum + e * 16 + i, load_v4(sum + e * 16 + i) + load_v4(sum_from_state + e * 16 + i));
+                dot7_v4(i1 - i0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
+            /* sum = sum + sum_from_state */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                        store_v4(sum + i * 64 + e, load_v4(sum + i * 64 + e) + load_v4(sum_from_state + i * 64 + e));
+                    }
+                }
+            }
+            /* out = sum */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e = 0; e < 64; e += 16)
+                    __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
+                for (int64_t e = 0; e < 64; e++)
+                    out[(i0 + i) * out_row + e] = sum[i * 64 + e];
             }
         }
-        /* out = sum, transposed back */
-        transpose_out_v4(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row, 64);
     }
 }
 
@@ -1194,7 +1560,7 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
 TARGET_v4 static void gla_linear_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
         gla_begin_v4(call, task, part, iteration);
     synchronise(part);
@@ -1856,7 +2222,7 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_keys_v4(const struct call *call,
             }
         }
         /* state[f][e] = sum over j of key_features * v */
-        dot3_v4(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+        dot9_v4(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
     }
 }
 
@@ -1994,7 +2360,7 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
             transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         }
         /* sum_from_state[f][i] = sum over e of state * dout_tile */
-        dot9_v4(state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
+        dot10_v4(state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
         /* query = sum_from_state * (select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
            (log_decay_q_low_tile - log_deca ... */
         const int t_8 = chunk == 0;
@@ -2022,7 +2388,7 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* score[j][i] = sum over e of v * dout_tile */
-            dot10_v4(j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
+            dot11_v4(j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
             if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                 /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j),
                    score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_dec ... */
@@ -2259,7 +2625,7 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
             }
         }
         /* state[f][e] += sum over i of key_features * dout */
-        dot11_v4(i1 - i0, key_features, dout + i0 * dout_row, dout_row, state + (chunk - chunk0) * 4096);
+        dot12_v4(i1 - i0, key_features, dout + i0 * dout_row, dout_row, state + (chunk - chunk0) * 4096);
     }
 }
 
@@ -2410,7 +2776,7 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
             /* v_tile = v, with zeros beyond the last row */
             transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16, 64);
             /* sum_from_state[f][j] = sum over e of state * v_tile */
-            dot9_v4(state + (chunk - chunk0) * 4096, v_tile, sum_from_state);
+            dot10_v4(state + (chunk - chunk0) * 4096, v_tile, sum_from_state);
         }
         /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low - log_decay_k_low_tile)) *
            1.442695f); query_ ... */
@@ -2459,7 +2825,7 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                 }
             }
             /* sum_from_state_2[e][j] = sum over f of state * query */
-            dot4_v4(state + (chunk - chunk0) * 4096, query, sum_from_state_2);
+            dot13_v4(state + (chunk - chunk0) * 4096, query, sum_from_state_2);
         }
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
@@ -2510,7 +2876,7 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                 }
                 if (linear_heads_0 || dlog_decay_k) {
                     /* score[i][j] = sum over e of dout * v_tile */
-                    dot10_v4(i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
+                    dot11_v4(i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
                     /* weight_3 = score * ((q * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
                        log_decay_k_low_tile)) * 1.442695f)) * 0.12 ... */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2602,7 +2968,7 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                     /* sum[e][j] += sum over i of dout * weight_2 */
                     if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v4(dout + i0 * dout_row,
                         dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                        dot6_v4(i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum, sum_compensation);
+                        dot14_v4(i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum, sum_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_v4 in_region[1] = {0};
                             if (finite_v4(dout + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
@@ -2616,7 +2982,7 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                                 in_region, j1 - j0);
                         }
                     } else
-                        dot7_v4(i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum, sum_compensation);
+                        dot15_v4(i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum, sum_compensation);
                 }
             }
         }
@@ -2924,6 +3290,30 @@ TARGET_v3 INLINE vec_v3 expm1_v3(vec_v3 x)
     return half_expm1_v3(x) * (float)2;
 }
 
+/* Returns the sum over the lanes of x. */
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
+
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
+TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 8, 10, 4, 6, 12, 14) + __builtin_shufflevector(t[r],
+            t[r + 1], 1, 3, 9, 11, 5, 7, 13, 15);
+    UNROLL for (int r = 0; r < 8; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 8, 10, 4, 6, 12, 14) + __builtin_shufflevector(t[r],
+            t[r + 2], 1, 3, 9, 11, 5, 7, 13, 15);
+    UNROLL for (int r = 0; r < 8; r += 8)
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11) + __builtin_shufflevector(t[r],
+            t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    return t[0];
+}
+
 /* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
@@ -3034,6 +3424,16 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
         for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
             store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
                 load_v3(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
+TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v3 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
+            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
@@ -3376,6 +3776,271 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
     }
 }
 
+/* Like dot_v3, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_v3, so that results round equally. */
+TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[288 * 8];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 8) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 8; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 8, 8, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* The keys of a block. */
+#define BLOCK_v3 8
+
+/* The keys of half a block. */
+#define HALF_v3 4
+
+/* The sums add this number of elements at a time. */
+#define ELEMENTS_v3 128
+
+/* Numbers of that many elements:
+   - key: keys, decayed up to the last key of their block
+   - over: the decay over a block
+   The others belong to the current block:
+   - step: the decay from the key before to each key
+   - x: rows of queries, if queries have other logarithms than their keys: with the decay between the two
+   - row: these rows with the decay from the last key before the block
+   - late: the second half of the rows, with the decay from the first half's last key
+   - early: the first half of the keys, decayed up to the last of them */
+struct decayed_rows_v3 {
+    float key[32][ELEMENTS_v3], over[32 / BLOCK_v3][ELEMENTS_v3], step[BLOCK_v3][ELEMENTS_v3],
+        x[BLOCK_v3][ELEMENTS_v3], row[BLOCK_v3][ELEMENTS_v3], late[HALF_v3][ELEMENTS_v3], early[HALF_v3][ELEMENTS_v3];
+};
+
+/* Rows of float. `low` is what `high` loses by rounding, or NULL. */
+struct decay_logs_v3 {
+    const float *high, *low;
+    int64_t high_row, low_row;
+};
+
+/* Elements of one row of struct decay_logs_v3. */
+struct decay_log_v3 {
+    vec_v3 high, low;
+};
+
+TARGET_v3 INLINE struct decay_log_v3 load_decay_log_v3(const struct decay_logs_v3 *logs, int64_t row, int64_t t)
+{
+    return (struct decay_log_v3){load_v3(logs->high + row * logs->high_row + t),
+        logs->low ? load_v3(logs->low + row * logs->low_row + t) : (vec_v3){0}};
+}
+
+TARGET_v3 INLINE vec_v3 decay_between_v3(const float scale, struct decay_log_v3 a, struct decay_log_v3 b)
+{
+    return exp2_v3(((a.high - b.high) + (a.low - b.low)) * scale);
+}
+
+TARGET_v3 INLINE int64_t nearest_v3(int64_t k, int64_t count) { return k < 0 ? 0 : k < count ? k : count - 1; }
+
+/* Sets the numbers of the block at key j, for elements t to t + terms - 1. Keys and queries outside the ranges get
+   the nearest one's numbers. `same`: the logarithms of queries are those of their keys. */
+TARGET_v3 INLINE void decay_block_v3(struct decayed_rows_v3 *part, int64_t j, int64_t t, int64_t terms, int64_t lanes,
+    int64_t rows, int64_t first, const float scale, const float *x, int64_t x_row, const struct decay_logs_v3 *a,
+    const float *y, int64_t y_row, const struct decay_logs_v3 *b, const int64_t after, const int same)
+{
+    for (int64_t i = 0; i < terms; i += 8) {
+        vec_v3 step[BLOCK_v3], row[BLOCK_v3], decay;
+        struct decay_log_v3 before = load_decay_log_v3(b, nearest_v3(j - 1, rows), t + i);
+        UNROLL for (int k = 0; k < BLOCK_v3; k++) {
+            const struct decay_log_v3 log = load_decay_log_v3(b, nearest_v3(j + k, rows), t + i);
+            const int64_t l = nearest_v3(j + k - first, lanes);
+            step[k] = decay_between_v3(scale, log, before);
+            row[k] = load_v3(x + l * x_row + t + i);
+            if (!same) {
+                const struct decay_log_v3 own = a->high ? load_decay_log_v3(a, l, t + i)
+                                                       : load_decay_log_v3(b, nearest_v3(j + k + after, rows), t + i);
+                row[k] *= decay_between_v3(scale, own, log);
+            }
+            store_v3(part->step[k] + i, step[k]);
+            if (!same) store_v3(part->x[k] + i, row[k]);
+            before = log;
+        }
+        decay = step[0];
+        UNROLL for (int k = 0; k < HALF_v3; k++) {
+            store_v3(part->row[k] + i, row[k] * decay);
+            if (k + 1 < HALF_v3) decay *= step[k + 1];
+        }
+        vec_v3 late = step[HALF_v3];
+        UNROLL for (int k = HALF_v3; k < BLOCK_v3; k++) {
+            const vec_v3 faded = row[k] * late;
+            store_v3(part->late[k - HALF_v3] + i, faded);
+            store_v3(part->row[k] + i, faded * decay);
+            if (k + 1 < BLOCK_v3) late *= step[k + 1];
+        }
+        store_v3(part->over[j / BLOCK_v3] + i, decay * late);
+        decay = splat_v3(1);
+        UNROLL for (int k = HALF_v3 - 1; k >= 0; k--) {
+            const vec_v3 faded = load_v3(y + nearest_v3(j + k, rows) * y_row + t + i) * decay;
+            store_v3(part->early[k] + i, faded);
+            store_v3(part->key[j + k] + i, faded * late);
+            decay *= step[k];
+        }
+        decay = splat_v3(1);
+        UNROLL for (int k = BLOCK_v3 - 1; k >= HALF_v3; k--) {
+            store_v3(part->key[j + k] + i, load_v3(y + nearest_v3(j + k, rows) * y_row + t + i) * decay);
+            decay *= step[k];
+        }
+    }
+}
+
+/* Where sums of pairs are stored, and which. */
+struct decayed_pairs_v3 {
+    float *w;
+    int64_t w_query, w_key, lanes, rows, first;
+    float times;
+};
+
+/* Adds the sums of HALF_v3 queries, from l on, with HALF_v3 keys, from j on, where there are such pairs. */
+TARGET_v3 INLINE void add_decayed_v3(const struct decayed_pairs_v3 *to, int64_t l, int64_t j, const float *sum)
+{
+    float *const w = to->w + l * to->w_query + j * to->w_key;
+    if (l >= 0 && l + HALF_v3 <= to->lanes && j + HALF_v3 <= to->rows && j + HALF_v3 - 1 <= to->first + l)
+        UNROLL for (int r = 0; r < HALF_v3; r++)
+            UNROLL for (int k = 0; k < HALF_v3; k++)
+                w[r * to->w_query + k * to->w_key] += to->times * sum[r * HALF_v3 + k];
+    else
+        for (int r = 0; r < HALF_v3; r++)
+            for (int k = 0; k < HALF_v3; k++)
+                if (l + r >= 0 && l + r < to->lanes && j + k < to->rows && j + k <= to->first + l + r)
+                    w[r * to->w_query + k * to->w_key] += to->times * sum[r * HALF_v3 + k];
+}
+
+/* sum[r][k] = the sum over elements of x[r] * y[k], for HALF_v3 rows of each */
+TARGET_v3 INLINE void decayed_products_v3(int64_t terms, float (*x)[ELEMENTS_v3], float (*y)[ELEMENTS_v3], float *sum)
+{
+    const int some = 16 > 16 ? HALF_v3 : HALF_v3 / 2;
+    for (int first = 0; first < HALF_v3; first += some) {
+        vec_v3 s[HALF_v3 * HALF_v3];
+        UNROLL for (int k = 0; k < some * HALF_v3; k++) s[k] = (vec_v3){0};
+        for (int64_t i = 0; i < terms; i += 8) {
+            vec_v3 key[HALF_v3];
+            UNROLL for (int k = 0; k < HALF_v3; k++) key[k] = load_v3(y[k] + i);
+            UNROLL for (int r = 0; r < some; r++) {
+                const vec_v3 row = load_v3(x[first + r] + i);
+                UNROLL for (int k = 0; k < HALF_v3; k++) s[r * HALF_v3 + k] += row * key[k];
+            }
+        }
+        UNROLL for (int k = 0; k < some * HALF_v3; k += 8)
+            store_v3(sum + first * HALF_v3 + k, lane_sums_v3(s + k));
+    }
+}
+
+/* Rows of float. Row r is row nearest_v3(first + r, count) of `row`. */
+struct near_rows_v3 {
+    const float *row;
+    int64_t step, first, count;
+};
+
+TARGET_v3 INLINE vec_v3 load_near_v3(const struct near_rows_v3 *x, int r, int64_t i)
+{
+    return load_v3(x->row + nearest_v3(x->first + r, x->count) * x->step + i);
+}
+
+/* Like decayed_products_v3, for queries at the same keys: only for k <= r, with the decays from each key to the next
+   one. */
+TARGET_v3 INLINE void decayed_own_v3(int64_t terms, struct near_rows_v3 x, struct near_rows_v3 y,
+    float (*step)[ELEMENTS_v3],
+    float *sum)
+{
+    vec_v3 s[HALF_v3 * HALF_v3];
+    UNROLL for (int k = 0; k < HALF_v3 * HALF_v3; k++) s[k] = (vec_v3){0};
+    for (int64_t i = 0; i < terms; i += 8) {
+        vec_v3 key[HALF_v3], fade[HALF_v3];
+        UNROLL for (int k = 0; k < HALF_v3; k++) {
+            key[k] = load_near_v3(&y, k, i);
+            fade[k] = load_v3(step[k] + i);
+        }
+        UNROLL for (int r = 0; r < HALF_v3; r++) {
+            vec_v3 row = load_near_v3(&x, r, i);
+            UNROLL for (int k = r; k >= 0; k--) {
+                s[r * HALF_v3 + k] += row * key[k];
+                row *= fade[k];
+            }
+        }
+    }
+    UNROLL for (int k = 0; k < HALF_v3 * HALF_v3; k += 8) store_v3(sum + k, lane_sums_v3(s + k));
+}
+
+/* Adds the pairs of the queries of the block at key j, for elements t to t + terms - 1. */
+TARGET_v3 INLINE void add_block_v3(struct decayed_rows_v3 *part, const struct decayed_pairs_v3 *to, int64_t j,
+    int64_t t,
+    int64_t terms, const float *x, int64_t x_row, const float *y, int64_t y_row, const int same)
+{
+    float sum[HALF_v3 * HALF_v3];
+    const int64_t l = j - to->first;
+    for (int h = 0; h < BLOCK_v3 && j + h < to->rows; h += HALF_v3) {
+        const struct near_rows_v3 keys = {y + t, y_row, j + h, to->rows}, made = {part->x[h], ELEMENTS_v3, 0, HALF_v3},
+                                 given = {x + t, x_row, l + h, to->lanes};
+        decayed_own_v3(terms, same ? given : made, keys, part->step + h, sum);
+        add_decayed_v3(to, l + h, j + h, sum);
+    }
+    if (j + HALF_v3 < to->rows) {
+        decayed_products_v3(terms, part->late, part->early, sum);
+        add_decayed_v3(to, l + HALF_v3, j, sum);
+    }
+    for (int64_t from = j - BLOCK_v3; from >= 0; from -= BLOCK_v3) {
+        for (int h = 0; h < BLOCK_v3 && j + h < to->rows; h += HALF_v3)
+            for (int k = 0; k < BLOCK_v3; k += HALF_v3) {
+                decayed_products_v3(terms, part->row + h, part->key + from + k, sum);
+                add_decayed_v3(to, l + h, from + k, sum);
+            }
+        for (int r = 0; r < BLOCK_v3 && from > 0; r++)
+            for (int64_t i = 0; i < terms; i += 8)
+                store_v3(part->row[r] + i, load_v3(part->row[r] + i) * load_v3(part->over[from / BLOCK_v3] + i));
+    }
+}
+
+/* Computes w[l][j] += times * (sum over t of x[l][t] * y[j][t] * exp2(scale * (a[l][t] - b[j][t]))) for the keys
+   j <= first + l, j < rows. `steps` is a multiple of 8. If a is NULL, a[l] is the row of b that is nearest to
+   first + l + after. */
+TARGET_v3 INLINE void decayed_rows_v3(int64_t lanes, int64_t rows, const int64_t steps, int64_t first,
+    const float times,
+    const float scale, const float *x, int64_t x_row, const float *a, int64_t a_row, const float *a_low,
+    int64_t a_low_row, const float *y, int64_t y_row, const float *b, int64_t b_row, const float *b_low,
+    int64_t b_low_row, const int64_t after, float *w, const int64_t w_query, const int64_t w_key)
+{
+    struct decayed_rows_v3 part;
+    const struct decay_logs_v3 of_rows = {a, a_low, a_row, a_low_row}, of_keys = {b, b_low, b_row, b_low_row};
+    const struct decayed_pairs_v3 to = {w, w_query, w_key, lanes, rows, first, times};
+    const int same = a ? first >= 0 && a_row == b_row && a == b + first * b_row : after == 0;
+    for (int64_t t = 0; t < steps; t += ELEMENTS_v3) {
+        const int64_t terms = min(steps - t, ELEMENTS_v3);
+        for (int64_t j = 0; j < rows && j < first + lanes; j += BLOCK_v3) {
+            if (same)
+                decay_block_v3(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
+                    after, 1);
+            else
+                decay_block_v3(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
+                    after, 0);
+            if (j + BLOCK_v3 > first) add_block_v3(&part, &to, j, t, terms, x, x_row, y, y_row, same);
+        }
+    }
+    for (int64_t l = first < rows ? rows - first : 0; l < lanes; l++) /* queries after the last key */
+        for (int64_t j = 0; j < rows; j++) {
+            vec_v3 sum = {0};
+            for (int64_t t = 0; t < steps; t += 8) {
+                const struct decay_log_v3 own = a ? load_decay_log_v3(&of_rows, l, t)
+                                                 : load_decay_log_v3(&of_keys, rows - 1, t);
+                sum += load_v3(x + l * x_row + t) * load_v3(y + j * y_row + t) *
+                    decay_between_v3(scale, own, load_decay_log_v3(&of_keys, j, t));
+            }
+            w[l * w_query + j * w_key] += times * lane_sum_v3(sum);
+        }
+}
+
 /* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
     const float *a_low, const float *y, const float *b, const float *b_low, float *w)
@@ -3397,31 +4062,30 @@ TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64
 }
 TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot4_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot4_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
-    const float *a_low, const float *y, const float *b, const float *b_low, float *w)
+TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *y,
+    int64_t y_row, const float *b, const float *b_low, float *w)
 {
-    decayed_v3(lanes, rows, /*steps=*/64, first, /*times=*/0.125f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/16, y,
-        b, b_low, /*y_step=*/16, w, /*w_row=*/16);
+    decayed_rows_v3(lanes, rows, /*steps=*/64, first, /*times=*/0.125f, /*scale=*/1.442695f, x, x_row, /*a=*/NULL,
+        /*a_row=*/0, /*a_low=*/NULL, /*a_low_row=*/0, y, y_row, b, /*b_row=*/64, b_low, /*b_low_row=*/64, /*after=*/0,
+        w, /*w_query=*/32, /*w_key=*/1);
 }
-TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
+TARGET_v3 APART void dot6_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_finite_lanes_v3(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/32, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
+TARGET_v3 APART void dot7_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
-        c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *result, int64_t result_row, int64_t results)
@@ -3430,21 +4094,43 @@ TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, int64_
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
 }
-TARGET_v3 APART void dot9_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot10_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-TARGET_v3 APART void dot11_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot12_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot13_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot15_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
+        c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -3591,101 +4277,131 @@ TARGET_v3 APART void gla_keys_v3(const struct call *call, int64_t task, const st
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const int64_t log_decay_k_low_row = call->log_decay_k_low_at.row;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + (g *
-        members + m) * call->log_decay_chunk_low_at.head;
-    const int64_t log_decay_chunk_low_row = call->log_decay_chunk_low_at.row;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
-        * call->log_decay_chunk_at.head;
-    const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 16] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [j: 32, f: 64] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 4096); /* [d: 64, j: 16] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 16] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 12288); /* [d: 64, j: 16] */
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_padded_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_padded_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile, 16, 64);
-        /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
-           log_decay_k_low_tile)) * 1.442695f) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t f = 0; f < 64; f++) {
-                store_v3(key_features + f * 16 + j, load_v3(k_tile + f * 16 + j) *
-                    exp2_v3((((log_decay_chunk[max(min(((chunk + 1) * 16) - 1, n_k - 1),
-                    0) * log_decay_chunk_row + f]) - load_v3(log_decay_k_tile + f * 16 + j)) +
-                    ((log_decay_chunk_low[max(min(((chunk + 1) * 16) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]) - load_v3(log_decay_k_low_tile + f * 16 + j))) * 1.442695f));
+    float *const log_decay_sum = (float *)(void *)(part->work + 8192); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low = (float *)(void *)(part->work + 16384); /* [j: 32, d: 64] */
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
+    float *const log_decay_total = (float *)(void *)(part->work + 0); /* [d: 64] */
+    float *const log_decay_rest = (float *)(void *)(part->work + 256); /* [d: 64] */
+    float *const state_decay = (float *)(void *)(part->slots + 16384); /* [chunk, d: 64] */
+    float *const state_decay_low = (float *)(void *)(part->slots + 16640); /* [chunk, d: 64] */
+    float *const gate_tile = (float *)(void *)(part->work + 24576); /* [j: 32, d: 64] */
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        if (gate_array_stride_3 == 1) {
+            /* gate_tile = gate_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t d = 0; d < 64; d += 8)
+                    __builtin_prefetch(gate_array + (j0 + j) * gate_array_row + d + (j1 - j0) * gate_array_row, 0, 2);
+                for (int64_t d = 0; d < 64; d++)
+                    gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d];
+            }
+        } else {
+            /* gate_tile = gate_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < j1 - j0; j++)
+                for (int64_t d = 0; d < 64; d++)
+                    gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3];
+        }
+        /* gate_tile = max(gate_tile, -1e+04f) */
+        for (int64_t j = 0; j < j1 - j0; j++) {
+            for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                    store_v3(gate_tile + j * 64 + d, max_v3(load_v3(gate_tile + j * 64 + d), splat_v3(-1e+04f)));
+                }
+            }
+        }
+        /* log_decay_total = 0.0f; log_decay_rest = 0.0f */
+        for (int64_t d = 0; d < 64; d += 8) {
+            store_v3(log_decay_total + d, splat_v3(0.0f));
+            store_v3(log_decay_rest + d, splat_v3(0.0f));
+        }
+        for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
+            const int64_t position1 = min(position0 + 1, position_end);
+            (void)position1;
+            /* log_decay_next = log_decay_total + gate_tile; log_decay_rest = log_decay_rest + ((log_decay_total -
+               (log_decay_next - (log_decay ... */
+            for (int64_t d = 0; d < 64; d += 8) {
+                const vec_v3 log_decay_total_0 = load_v3(log_decay_total + d);
+                const vec_v3 gate_tile_1 = load_v3(gate_tile + (position0 - j0) * 64 + d);
+                const vec_v3 log_decay_next_new2 = log_decay_total_0 + gate_tile_1;
+                const vec_v3 log_decay_rest_3 = load_v3(log_decay_rest + d);
+                const vec_v3 t_4 = log_decay_next_new2 - log_decay_total_0;
+                const vec_v3 log_decay_rest_new5 = log_decay_rest_3 + ((log_decay_total_0 - (log_decay_next_new2 - t_4))
+                    + (gate_tile_1 - t_4));
+                store_v3(log_decay_rest + d, log_decay_rest_new5);
+                store_v3(log_decay_total + d, log_decay_next_new2);
+                store_v3(log_decay_sum + (position0 - j0) * 64 + d, log_decay_next_new2);
+                store_v3(log_decay_sum_low + (position0 - j0) * 64 + d, log_decay_rest_new5);
+            }
+        }
+        /* key_features = k * exp2(((log_decay_sum - log_decay_sum) + (log_decay_sum_low - log_decay_sum_low)) *
+           1.442695f) */
+        for (int64_t f = 0; f < 64; f += 8) {
+            const vec_v3 log_decay_sum_6 = load_v3(log_decay_sum + ((j1 - 1) - j0) * 64 + f);
+            const vec_v3 log_decay_sum_low_7 = load_v3(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_v3(key_features + j * 64 + f, load_v3(k + (j0 + j) * k_row + f) * exp2_v3(((log_decay_sum_6 -
+                    load_v3(log_decay_sum + j * 64 + f)) + (log_decay_sum_low_7 - load_v3(log_decay_sum_low + j * 64 +
+                    f))) * 1.442695f));
             }
         }
         /* state[f][e] = sum over j of key_features * v */
-        dot3_v3(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+        dot3_v3(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+        /* state_decay = log_decay_sum; state_decay_low = log_decay_sum_low */
+        for (int64_t d = 0; d < 64; d += 8) {
+            store_v3(state_decay + (chunk - chunk0) * 4224 + d, load_v3(log_decay_sum + ((j1 - 1) - j0) * 64 + d));
+            store_v3(state_decay_low + (chunk - chunk0) * 4224 + d,
+                load_v3(log_decay_sum_low + ((j1 - 1) - j0) * 64 + d));
+        }
     }
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v3 APART void gla_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
+    (void)call;
+    (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    const int64_t m = task % members;
-    const int64_t g = task / members % kv_heads;
-    const int64_t b = task / members / kv_heads;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + (g *
-        members + m) * call->log_decay_chunk_low_at.head;
-    const int64_t log_decay_chunk_low_row = call->log_decay_chunk_low_at.row;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
-        * call->log_decay_chunk_at.head;
-    const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
     float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
     float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    float *const state_decay = (float *)(void *)(part->slots + 16384); /* [chunk, d: 64] */
+    float *const state_decay_low = (float *)(void *)(part->slots + 16640); /* [chunk, d: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low - log_decay_chunk_low))
-           * 1.442695f) < 0.5f ... */
+        /* kept_share = select(exp2((state_decay + state_decay_low) * 1.442695f) < 0.5f,
+           exp2((state_decay + state_decay_low) * 1.442695f), ... */
         for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 t_0 = (load_v3(log_decay_chunk + max(min(((chunk + 1) * 16) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - load_v3(log_decay_chunk + max(min((chunk * 16) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f)) + (load_v3(log_decay_chunk_low + max(min(((chunk + 1) * 16) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v3(log_decay_chunk_low + max(min((chunk * 16) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f));
-            const vec_v3 t_1 = exp2_v3(t_0 * 1.442695f);
-            const mask_v3 t_2 = t_1 < 0.5f;
-            store_v3(kept_share + f, pick_v3(t_2, t_1, splat_v3(1.0f)));
-            store_v3(lost_share + f, pick_v3(t_2, splat_v3(0.0f), -expm1_v3(t_0)));
+            const vec_v3 t_8 = load_v3(state_decay + (chunk - chunk0) * 4224 + f) + load_v3(state_decay_low + (chunk -
+                chunk0) * 4224 + f);
+            const vec_v3 t_9 = exp2_v3(t_8 * 1.442695f);
+            const mask_v3 t_10 = t_9 < 0.5f;
+            store_v3(kept_share + f, pick_v3(t_10, t_9, splat_v3(1.0f)));
+            store_v3(lost_share + f, pick_v3(t_10, splat_v3(0.0f), -expm1_v3(t_8)));
         }
         /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
            carried += state - ( ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_3 = load_v3(carried + f * 64 + e);
-                    const vec_v3 before_new4 = carried_3;
-                    const float kept_share_5 = kept_share[f];
-                    const vec_v3 carried_new6 = carried_3 * kept_share_5;
-                    store_v3(carried + f * 64 + e, carried_new6);
+                    const vec_v3 carried_11 = load_v3(carried + f * 64 + e);
+                    const vec_v3 before_new12 = carried_11;
+                    const float kept_share_13 = kept_share[f];
+                    const vec_v3 carried_new14 = carried_11 * kept_share_13;
+                    store_v3(carried + f * 64 + e, carried_new14);
                     store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) *
-                        kept_share_5);
+                        kept_share_13);
                     add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new6 * lost_share[f]),
+                        load_v3(state + (chunk - chunk0) * 4224 + f * 64 + e) - (carried_new14 * lost_share[f]),
                         splat_v3(1));
-                    store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new4);
+                    store_v3(state + (chunk - chunk0) * 4224 + f * 64 + e, before_new12);
                 }
             }
         }
@@ -3711,124 +4427,137 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_row = call->log_decay_q_low_at.row;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_row = call->log_decay_q_at.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const int64_t log_decay_k_low_row = call->log_decay_k_low_at.row;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + (g *
-        members + m) * call->log_decay_chunk_low_at.head;
-    const int64_t log_decay_chunk_low_row = call->log_decay_chunk_low_at.row;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
-        * call->log_decay_chunk_at.head;
-    const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const weight = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [e: 64, i: 16] */
-    float *const sum = (float *)(void *)(part->work + 8192); /* [e: 64, i: 16] */
-    float *const sum_compensation = (float *)(void *)(part->work + 12288); /* [e: 64, i: 16] */
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
+    float *const weight = (float *)(void *)(part->work + 0); /* [i: 32, j: 32] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 32, f: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [i: 32, e: 64] */
+    float *const sum = (float *)(void *)(part->work + 16384); /* [i: 32, e: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 16] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 20480); /* [d: 64, i: 16] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 16] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 28672); /* [d: 64, j: 16] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 32768); /* [d: 64, j: 16] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 36864); /* [d: 64, j: 16] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
-        ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
-        const int64_t i1 = min(i0 + 16, i_end);
-        /* q_tile = q, with zeros beyond the last row */
-        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
-        /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_padded_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
-        /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-        transpose_padded_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-            log_decay_q_low_tile, 16, 64);
-        /* query = (q_tile * 0.125f) * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
-           (log_decay_q_low_tile - log_de ... */
-        const int t_7 = chunk == 0;
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t f = 0; f < 64; f++) {
-                store_v3(query + f * 16 + i, (load_v3(q_tile + f * 16 + i) * 0.125f) * (t_7 ? splat_v3(1.0f) :
-                    exp2_v3(((load_v3(log_decay_q_tile + f * 16 + i) - (log_decay_chunk[max(min((chunk * 16) - 1,
-                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v3(log_decay_q_low_tile + f * 16 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 16) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
-            }
-        }
-        /* sum_from_state[e][i] = sum over f of state * query */
-        dot4_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state);
-        /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-            }
-        }
-        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
-            const int64_t j1 = min(j0 + 16, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
-            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            transpose_padded_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2,
-                16, 64);
-            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-            transpose_padded_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-                log_decay_k_low_tile_2, 16, 64);
-            /* weight = 0.0f */
+    float *const log_decay_sum_2 = (float *)(void *)(part->work + 24576); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low_2 = (float *)(void *)(part->work + 32768); /* [j: 32, d: 64] */
+    float *const log_decay_total_2 = (float *)(void *)(part->work + 0); /* [d: 64] */
+    float *const log_decay_rest_2 = (float *)(void *)(part->work + 256); /* [d: 64] */
+    float *const gate_tile_2 = (float *)(void *)(part->work + 512); /* [j: 32, d: 64] */
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk * 32) + 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        if (gate_array_stride_3 == 1) {
+            /* gate_tile_2 = gate_array, with zeros beyond the last row */
             for (int64_t j = 0; j < j1 - j0; j++) {
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(weight + j * 16 + i, splat_v3(0.0f));
+                for (int64_t d = 0; d < 64; d += 8)
+                    __builtin_prefetch(gate_array + (j0 + j) * gate_array_row + d + (j1 - j0) * gate_array_row, 0, 2);
+                for (int64_t d = 0; d < 64; d++)
+                    gate_tile_2[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d];
+            }
+        } else {
+            /* gate_tile_2 = gate_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < j1 - j0; j++)
+                for (int64_t d = 0; d < 64; d++)
+                    gate_tile_2[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3];
+        }
+        /* gate_tile_2 = max(gate_tile_2, -1e+04f) */
+        for (int64_t j = 0; j < j1 - j0; j++) {
+            for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                    store_v3(gate_tile_2 + j * 64 + d, max_v3(load_v3(gate_tile_2 + j * 64 + d), splat_v3(-1e+04f)));
                 }
             }
-            /* weight[j][i] += sum over d of k_tile_2 * q_tile * a decay, for j up to the query's last key */
-            dot5_v3(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, k_tile_2,
-                log_decay_k_tile_2, log_decay_k_low_tile_2, weight);
-            if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, 0.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_8) &
-                            (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(weight + j * 16 + i),
-                            splat_v3(0.0f)));
-                    }
+        }
+        /* log_decay_total_2 = 0.0f; log_decay_rest_2 = 0.0f */
+        for (int64_t d = 0; d < 64; d += 8) {
+            store_v3(log_decay_total_2 + d, splat_v3(0.0f));
+            store_v3(log_decay_rest_2 + d, splat_v3(0.0f));
+        }
+        for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
+            const int64_t position1 = min(position0 + 1, position_end);
+            (void)position1;
+            /* log_decay_next_2 = log_decay_total_2 + gate_tile_2; log_decay_rest_2 = log_decay_rest_2 +
+               ((log_decay_total_2 - (log_decay_next_ ... */
+            for (int64_t d = 0; d < 64; d += 8) {
+                const vec_v3 log_decay_total_2_15 = load_v3(log_decay_total_2 + d);
+                const vec_v3 gate_tile_2_16 = load_v3(gate_tile_2 + (position0 - j0) * 64 + d);
+                const vec_v3 log_decay_next_2_new17 = log_decay_total_2_15 + gate_tile_2_16;
+                const vec_v3 log_decay_rest_2_18 = load_v3(log_decay_rest_2 + d);
+                const vec_v3 t_19 = log_decay_next_2_new17 - log_decay_total_2_15;
+                const vec_v3 log_decay_rest_2_new20 = log_decay_rest_2_18 + ((log_decay_total_2_15 -
+                    (log_decay_next_2_new17 - t_19)) + (gate_tile_2_16 - t_19));
+                store_v3(log_decay_rest_2 + d, log_decay_rest_2_new20);
+                store_v3(log_decay_total_2 + d, log_decay_next_2_new17);
+                store_v3(log_decay_sum_2 + (position0 - j0) * 64 + d, log_decay_next_2_new17);
+                store_v3(log_decay_sum_low_2 + (position0 - j0) * 64 + d, log_decay_rest_2_new20);
+            }
+        }
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* query = (q * 0.125f) * select(chunk == 0, 1.0f, exp2((log_decay_sum_2 + log_decay_sum_low_2) *
+               1.442695f)) */
+            const int t_21 = chunk == 0;
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t f = 0; f < 64; f += 8) {
+                    store_v3(query + i * 64 + f, (load_v3(q + (i0 + i) * q_row + f) * 0.125f) * (t_21 ? splat_v3(1.0f) :
+                        exp2_v3((load_v3(log_decay_sum_2 + (max(j0, min((i0 + i) + query_start,
+                        j1 - 1)) - j0) * 64 + f) + load_v3(log_decay_sum_low_2 + (max(j0, min((i0 + i) + query_start,
+                        j1 - 1)) - j0) * 64 + f)) * 1.442695f)));
                 }
             }
-            /* sum[e][i] += sum over j of v * weight */
-            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 * v_row,
-                v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot6_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 in_region[2] = {0};
-                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int t_9 = (chunk * 16) <= (j0 + j);
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start)) &
-                            (-(int64_t)t_9), mask_v3);
+            /* sum_from_state[i][e] = sum over f of query * state */
+            dot4_v3(i1 - i0, query, state + (chunk - chunk0) * 4224, sum_from_state);
+            /* weight = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(weight + i * 32 + j, splat_v3(0.0f));
+                }
+            }
+            /* weight[i][j] += sum over d of k * q * a decay, for j up to the query's last key */
+            dot5_v3(i1 - i0, j1 - j0, i0 + query_start - j0, q + i0 * q_row, q_row, k + j0 * k_row, k_row,
+                log_decay_sum_2, log_decay_sum_low_2, weight);
+            /* weight = select((j <= (i + query_start)) && ((chunk * 32) <= j), weight, 0.0f) */
+            const int64_t t_23 = chunk * 32;
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const ints_v3 t_22 = j0 + j + lane_v3;
+                const ints_v3 t_24 = t_23 <= t_22;
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    store_v3(weight + i * 32 + j, pick_v3(__builtin_convertvector((t_22 <= ((i0 + i) + query_start)) &
+                        t_24, mask_v3), load_v3(weight + i * 32 + j), splat_v3(0.0f)));
+                }
+            }
+            /* sum[i][e] = sum over j of weight * v */
+            if (__builtin_expect(!finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot6_v3(i1 - i0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    mask_v3 in_region[4] = {0};
+                    const int64_t t_26 = (i0 + i) + query_start;
+                    const int64_t t_27 = chunk * 32;
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const ints_v3 t_25 = j0 + j + lane_v3;
+                        in_region[j / 8] = __builtin_convertvector((t_25 <= t_26) & (t_27 <= t_25), mask_v3);
                     }
-                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight + j * 16, in_region, i1 - i0);
+                    add_seen_lanes_v3(64, sum + i * 64, weight + i * 32, v + j0 * v_row, v_row, j1 - j0, in_region);
                 }
             } else
-                dot7_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
-        }
-        /* sum = sum + sum_from_state */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(sum + e * 16 + i, load_v3(sum + e * 16 + i) + load_v3(sum_from_state + e * 16 + i));
+                dot7_v3(i1 - i0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
+            /* sum = sum + sum_from_state */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                        store_v3(sum + i * 64 + e, load_v3(sum + i * 64 + e) + load_v3(sum_from_state + i * 64 + e));
+                    }
+                }
+            }
+            /* out = sum */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e = 0; e < 64; e += 8)
+                    __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
+                for (int64_t e = 0; e < 64; e++)
+                    out[(i0 + i) * out_row + e] = sum[i * 64 + e];
             }
         }
-        /* out = sum, transposed back */
-        transpose_out_v3(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row, 64);
     }
 }
 
@@ -3836,7 +4565,7 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
 TARGET_v3 static void gla_linear_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
         gla_begin_v3(call, task, part, iteration);
     synchronise(part);
@@ -4498,7 +5227,7 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_keys_v3(const struct call *call,
             }
         }
         /* state[f][e] = sum over j of key_features * v */
-        dot3_v3(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+        dot9_v3(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
     }
 }
 
@@ -4636,7 +5365,7 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
             transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         }
         /* sum_from_state[f][i] = sum over e of state * dout_tile */
-        dot9_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
+        dot10_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
         /* query = sum_from_state * (select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
            (log_decay_q_low_tile - log_deca ... */
         const int t_8 = chunk == 0;
@@ -4664,7 +5393,7 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* score[j][i] = sum over e of v * dout_tile */
-            dot10_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
+            dot11_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
             if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                 /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j),
                    score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_dec ... */
@@ -4901,7 +5630,7 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
             }
         }
         /* state[f][e] += sum over i of key_features * dout */
-        dot11_v3(i1 - i0, key_features, dout + i0 * dout_row, dout_row, state + (chunk - chunk0) * 4096);
+        dot12_v3(i1 - i0, key_features, dout + i0 * dout_row, dout_row, state + (chunk - chunk0) * 4096);
     }
 }
 
@@ -5052,7 +5781,7 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
             /* v_tile = v, with zeros beyond the last row */
             transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16, 64);
             /* sum_from_state[f][j] = sum over e of state * v_tile */
-            dot9_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, v_tile, sum_from_state);
+            dot10_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, v_tile, sum_from_state);
         }
         /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low - log_decay_k_low_tile)) *
            1.442695f); query_ ... */
@@ -5101,7 +5830,7 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                 }
             }
             /* sum_from_state_2[e][j] = sum over f of state * query */
-            dot4_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state_2);
+            dot13_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state_2);
         }
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
@@ -5152,7 +5881,7 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                 }
                 if (linear_heads_0 || dlog_decay_k) {
                     /* score[i][j] = sum over e of dout * v_tile */
-                    dot10_v3(round_up(j1 - j0, 8), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
+                    dot11_v3(round_up(j1 - j0, 8), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
                     /* weight_3 = score * ((q * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
                        log_decay_k_low_tile)) * 1.442695f)) * 0.12 ... */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5244,7 +5973,7 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                     /* sum[e][j] += sum over i of dout * weight_2 */
                     if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v3(dout + i0 * dout_row,
                         dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                        dot6_v3(round_up(j1 - j0, 8), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
+                        dot14_v3(round_up(j1 - j0, 8), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
                             sum_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_v3 in_region[2] = {0};
@@ -5259,7 +5988,7 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                                 in_region, j1 - j0);
                         }
                     } else
-                        dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
+                        dot15_v3(round_up(j1 - j0, 8), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
                             sum_compensation);
                 }
             }
@@ -5569,6 +6298,26 @@ INLINE vec_any expm1_any(vec_any x)
     return half_expm1_any(x) * (float)2;
 }
 
+/* Returns the sum over the lanes of x. */
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
+
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
+INLINE vec_any lane_sums_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 4, 6) + __builtin_shufflevector(t[r], t[r + 1], 1, 3, 5,
+            7);
+    UNROLL for (int r = 0; r < 4; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 4, 6) + __builtin_shufflevector(t[r], t[r + 2], 1, 3, 5,
+            7);
+    return t[0];
+}
+
 /* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
 INLINE void exchange_any(vec_any *t)
 {
@@ -5674,6 +6423,15 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
         for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
             store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
                 load_any(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
+APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
+    int64_t steps, const mask_any *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
+            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
@@ -6015,6 +6773,270 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
     }
 }
 
+/* Like dot_any, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_any, so that results round equally. */
+INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[288 * 4];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 4) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 4; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 4, 4, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* The keys of a block. */
+#define BLOCK_any 8
+
+/* The keys of half a block. */
+#define HALF_any 4
+
+/* The sums add this number of elements at a time. */
+#define ELEMENTS_any 128
+
+/* Numbers of that many elements:
+   - key: keys, decayed up to the last key of their block
+   - over: the decay over a block
+   The others belong to the current block:
+   - step: the decay from the key before to each key
+   - x: rows of queries, if queries have other logarithms than their keys: with the decay between the two
+   - row: these rows with the decay from the last key before the block
+   - late: the second half of the rows, with the decay from the first half's last key
+   - early: the first half of the keys, decayed up to the last of them */
+struct decayed_rows_any {
+    float key[32][ELEMENTS_any], over[32 / BLOCK_any][ELEMENTS_any], step[BLOCK_any][ELEMENTS_any],
+        x[BLOCK_any][ELEMENTS_any], row[BLOCK_any][ELEMENTS_any], late[HALF_any][ELEMENTS_any],
+            early[HALF_any][ELEMENTS_any];
+};
+
+/* Rows of float. `low` is what `high` loses by rounding, or NULL. */
+struct decay_logs_any {
+    const float *high, *low;
+    int64_t high_row, low_row;
+};
+
+/* Elements of one row of struct decay_logs_any. */
+struct decay_log_any {
+    vec_any high, low;
+};
+
+INLINE struct decay_log_any load_decay_log_any(const struct decay_logs_any *logs, int64_t row, int64_t t)
+{
+    return (struct decay_log_any){load_any(logs->high + row * logs->high_row + t),
+        logs->low ? load_any(logs->low + row * logs->low_row + t) : (vec_any){0}};
+}
+
+INLINE vec_any decay_between_any(const float scale, struct decay_log_any a, struct decay_log_any b)
+{
+    return exp2_any(((a.high - b.high) + (a.low - b.low)) * scale);
+}
+
+INLINE int64_t nearest_any(int64_t k, int64_t count) { return k < 0 ? 0 : k < count ? k : count - 1; }
+
+/* Sets the numbers of the block at key j, for elements t to t + terms - 1. Keys and queries outside the ranges get
+   the nearest one's numbers. `same`: the logarithms of queries are those of their keys. */
+INLINE void decay_block_any(struct decayed_rows_any *part, int64_t j, int64_t t, int64_t terms, int64_t lanes,
+    int64_t rows, int64_t first, const float scale, const float *x, int64_t x_row, const struct decay_logs_any *a,
+    const float *y, int64_t y_row, const struct decay_logs_any *b, const int64_t after, const int same)
+{
+    for (int64_t i = 0; i < terms; i += 4) {
+        vec_any step[BLOCK_any], row[BLOCK_any], decay;
+        struct decay_log_any before = load_decay_log_any(b, nearest_any(j - 1, rows), t + i);
+        UNROLL for (int k = 0; k < BLOCK_any; k++) {
+            const struct decay_log_any log = load_decay_log_any(b, nearest_any(j + k, rows), t + i);
+            const int64_t l = nearest_any(j + k - first, lanes);
+            step[k] = decay_between_any(scale, log, before);
+            row[k] = load_any(x + l * x_row + t + i);
+            if (!same) {
+                const struct decay_log_any own = a->high ? load_decay_log_any(a, l, t + i)
+                                                       : load_decay_log_any(b, nearest_any(j + k + after, rows), t + i);
+                row[k] *= decay_between_any(scale, own, log);
+            }
+            store_any(part->step[k] + i, step[k]);
+            if (!same) store_any(part->x[k] + i, row[k]);
+            before = log;
+        }
+        decay = step[0];
+        UNROLL for (int k = 0; k < HALF_any; k++) {
+            store_any(part->row[k] + i, row[k] * decay);
+            if (k + 1 < HALF_any) decay *= step[k + 1];
+        }
+        vec_any late = step[HALF_any];
+        UNROLL for (int k = HALF_any; k < BLOCK_any; k++) {
+            const vec_any faded = row[k] * late;
+            store_any(part->late[k - HALF_any] + i, faded);
+            store_any(part->row[k] + i, faded * decay);
+            if (k + 1 < BLOCK_any) late *= step[k + 1];
+        }
+        store_any(part->over[j / BLOCK_any] + i, decay * late);
+        decay = splat_any(1);
+        UNROLL for (int k = HALF_any - 1; k >= 0; k--) {
+            const vec_any faded = load_any(y + nearest_any(j + k, rows) * y_row + t + i) * decay;
+            store_any(part->early[k] + i, faded);
+            store_any(part->key[j + k] + i, faded * late);
+            decay *= step[k];
+        }
+        decay = splat_any(1);
+        UNROLL for (int k = BLOCK_any - 1; k >= HALF_any; k--) {
+            store_any(part->key[j + k] + i, load_any(y + nearest_any(j + k, rows) * y_row + t + i) * decay);
+            decay *= step[k];
+        }
+    }
+}
+
+/* Where sums of pairs are stored, and which. */
+struct decayed_pairs_any {
+    float *w;
+    int64_t w_query, w_key, lanes, rows, first;
+    float times;
+};
+
+/* Adds the sums of HALF_any queries, from l on, with HALF_any keys, from j on, where there are such pairs. */
+INLINE void add_decayed_any(const struct decayed_pairs_any *to, int64_t l, int64_t j, const float *sum)
+{
+    float *const w = to->w + l * to->w_query + j * to->w_key;
+    if (l >= 0 && l + HALF_any <= to->lanes && j + HALF_any <= to->rows && j + HALF_any - 1 <= to->first + l)
+        UNROLL for (int r = 0; r < HALF_any; r++)
+            UNROLL for (int k = 0; k < HALF_any; k++)
+                w[r * to->w_query + k * to->w_key] += to->times * sum[r * HALF_any + k];
+    else
+        for (int r = 0; r < HALF_any; r++)
+            for (int k = 0; k < HALF_any; k++)
+                if (l + r >= 0 && l + r < to->lanes && j + k < to->rows && j + k <= to->first + l + r)
+                    w[r * to->w_query + k * to->w_key] += to->times * sum[r * HALF_any + k];
+}
+
+/* sum[r][k] = the sum over elements of x[r] * y[k], for HALF_any rows of each */
+INLINE void decayed_products_any(int64_t terms, float (*x)[ELEMENTS_any], float (*y)[ELEMENTS_any], float *sum)
+{
+    const int some = 16 > 16 ? HALF_any : HALF_any / 2;
+    for (int first = 0; first < HALF_any; first += some) {
+        vec_any s[HALF_any * HALF_any];
+        UNROLL for (int k = 0; k < some * HALF_any; k++) s[k] = (vec_any){0};
+        for (int64_t i = 0; i < terms; i += 4) {
+            vec_any key[HALF_any];
+            UNROLL for (int k = 0; k < HALF_any; k++) key[k] = load_any(y[k] + i);
+            UNROLL for (int r = 0; r < some; r++) {
+                const vec_any row = load_any(x[first + r] + i);
+                UNROLL for (int k = 0; k < HALF_any; k++) s[r * HALF_any + k] += row * key[k];
+            }
+        }
+        UNROLL for (int k = 0; k < some * HALF_any; k += 4)
+            store_any(sum + first * HALF_any + k, lane_sums_any(s + k));
+    }
+}
+
+/* Rows of float. Row r is row nearest_any(first + r, count) of `row`. */
+struct near_rows_any {
+    const float *row;
+    int64_t step, first, count;
+};
+
+INLINE vec_any load_near_any(const struct near_rows_any *x, int r, int64_t i)
+{
+    return load_any(x->row + nearest_any(x->first + r, x->count) * x->step + i);
+}
+
+/* Like decayed_products_any, for queries at the same keys: only for k <= r, with the decays from each key to the next
+   one. */
+INLINE void decayed_own_any(int64_t terms, struct near_rows_any x, struct near_rows_any y, float (*step)[ELEMENTS_any],
+    float *sum)
+{
+    vec_any s[HALF_any * HALF_any];
+    UNROLL for (int k = 0; k < HALF_any * HALF_any; k++) s[k] = (vec_any){0};
+    for (int64_t i = 0; i < terms; i += 4) {
+        vec_any key[HALF_any], fade[HALF_any];
+        UNROLL for (int k = 0; k < HALF_any; k++) {
+            key[k] = load_near_any(&y, k, i);
+            fade[k] = load_any(step[k] + i);
+        }
+        UNROLL for (int r = 0; r < HALF_any; r++) {
+            vec_any row = load_near_any(&x, r, i);
+            UNROLL for (int k = r; k >= 0; k--) {
+                s[r * HALF_any + k] += row * key[k];
+                row *= fade[k];
+            }
+        }
+    }
+    UNROLL for (int k = 0; k < HALF_any * HALF_any; k += 4) store_any(sum + k, lane_sums_any(s + k));
+}
+
+/* Adds the pairs of the queries of the block at key j, for elements t to t + terms - 1. */
+INLINE void add_block_any(struct decayed_rows_any *part, const struct decayed_pairs_any *to, int64_t j, int64_t t,
+    int64_t terms, const float *x, int64_t x_row, const float *y, int64_t y_row, const int same)
+{
+    float sum[HALF_any * HALF_any];
+    const int64_t l = j - to->first;
+    for (int h = 0; h < BLOCK_any && j + h < to->rows; h += HALF_any) {
+        const struct near_rows_any keys = {y + t, y_row, j + h, to->rows}, made = {part->x[h], ELEMENTS_any, 0,
+            HALF_any},
+                                 given = {x + t, x_row, l + h, to->lanes};
+        decayed_own_any(terms, same ? given : made, keys, part->step + h, sum);
+        add_decayed_any(to, l + h, j + h, sum);
+    }
+    if (j + HALF_any < to->rows) {
+        decayed_products_any(terms, part->late, part->early, sum);
+        add_decayed_any(to, l + HALF_any, j, sum);
+    }
+    for (int64_t from = j - BLOCK_any; from >= 0; from -= BLOCK_any) {
+        for (int h = 0; h < BLOCK_any && j + h < to->rows; h += HALF_any)
+            for (int k = 0; k < BLOCK_any; k += HALF_any) {
+                decayed_products_any(terms, part->row + h, part->key + from + k, sum);
+                add_decayed_any(to, l + h, from + k, sum);
+            }
+        for (int r = 0; r < BLOCK_any && from > 0; r++)
+            for (int64_t i = 0; i < terms; i += 4)
+                store_any(part->row[r] + i, load_any(part->row[r] + i) * load_any(part->over[from / BLOCK_any] + i));
+    }
+}
+
+/* Computes w[l][j] += times * (sum over t of x[l][t] * y[j][t] * exp2(scale * (a[l][t] - b[j][t]))) for the keys
+   j <= first + l, j < rows. `steps` is a multiple of 4. If a is NULL, a[l] is the row of b that is nearest to
+   first + l + after. */
+INLINE void decayed_rows_any(int64_t lanes, int64_t rows, const int64_t steps, int64_t first, const float times,
+    const float scale, const float *x, int64_t x_row, const float *a, int64_t a_row, const float *a_low,
+    int64_t a_low_row, const float *y, int64_t y_row, const float *b, int64_t b_row, const float *b_low,
+    int64_t b_low_row, const int64_t after, float *w, const int64_t w_query, const int64_t w_key)
+{
+    struct decayed_rows_any part;
+    const struct decay_logs_any of_rows = {a, a_low, a_row, a_low_row}, of_keys = {b, b_low, b_row, b_low_row};
+    const struct decayed_pairs_any to = {w, w_query, w_key, lanes, rows, first, times};
+    const int same = a ? first >= 0 && a_row == b_row && a == b + first * b_row : after == 0;
+    for (int64_t t = 0; t < steps; t += ELEMENTS_any) {
+        const int64_t terms = min(steps - t, ELEMENTS_any);
+        for (int64_t j = 0; j < rows && j < first + lanes; j += BLOCK_any) {
+            if (same)
+                decay_block_any(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
+                    after, 1);
+            else
+                decay_block_any(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
+                    after, 0);
+            if (j + BLOCK_any > first) add_block_any(&part, &to, j, t, terms, x, x_row, y, y_row, same);
+        }
+    }
+    for (int64_t l = first < rows ? rows - first : 0; l < lanes; l++) /* queries after the last key */
+        for (int64_t j = 0; j < rows; j++) {
+            vec_any sum = {0};
+            for (int64_t t = 0; t < steps; t += 4) {
+                const struct decay_log_any own = a ? load_decay_log_any(&of_rows, l, t)
+                                                 : load_decay_log_any(&of_keys, rows - 1, t);
+                sum += load_any(x + l * x_row + t) * load_any(y + j * y_row + t) *
+                    decay_between_any(scale, own, load_decay_log_any(&of_keys, j, t));
+            }
+            w[l * w_query + j * w_key] += times * lane_sum_any(sum);
+        }
+}
+
 /* The functions for the products below. Each calls dot_any or a similar function with constants. */
 APART void dot0_any(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a, const float *a_low,
     const float *y, const float *b, const float *b_low, float *w)
@@ -6036,31 +7058,30 @@ APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 }
 APART void dot3_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot4_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot5_any(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a, const float *a_low,
-    const float *y, const float *b, const float *b_low, float *w)
+APART void dot5_any(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *y,
+    int64_t y_row, const float *b, const float *b_low, float *w)
 {
-    decayed_any(lanes, rows, /*steps=*/64, first, /*times=*/0.125f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/16, y,
-        b, b_low, /*y_step=*/16, w, /*w_row=*/16);
+    decayed_rows_any(lanes, rows, /*steps=*/64, first, /*times=*/0.125f, /*scale=*/1.442695f, x, x_row, /*a=*/NULL,
+        /*a_row=*/0, /*a_low=*/NULL, /*a_low_row=*/0, y, y_row, b, /*b_row=*/64, b_low, /*b_low_row=*/64, /*after=*/0,
+        w, /*w_query=*/32, /*w_key=*/1);
 }
-APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
+APART void dot6_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_finite_lanes_any(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/32, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
+APART void dot7_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot8_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *result, int64_t result_row, int64_t results)
@@ -6069,21 +7090,43 @@ APART void dot8_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
 }
-APART void dot9_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot9_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot10_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot10_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+APART void dot11_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-APART void dot11_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot12_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot13_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot14_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot15_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -6231,102 +7274,131 @@ APART void gla_keys_any(const struct call *call, int64_t task, const struct part
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const int64_t log_decay_k_low_row = call->log_decay_k_low_at.row;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + (g *
-        members + m) * call->log_decay_chunk_low_at.head;
-    const int64_t log_decay_chunk_low_row = call->log_decay_chunk_low_at.row;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
-        * call->log_decay_chunk_at.head;
-    const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 16] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [j: 32, f: 64] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 4096); /* [d: 64, j: 16] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 16] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 12288); /* [d: 64, j: 16] */
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_padded_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16,
-            64);
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_padded_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile, 16, 64);
-        /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
-           log_decay_k_low_tile)) * 1.442695f) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t f = 0; f < 64; f++) {
-                store_any(key_features + f * 16 + j, load_any(k_tile + f * 16 + j) *
-                    exp2_any((((log_decay_chunk[max(min(((chunk + 1) * 16) - 1, n_k - 1),
-                    0) * log_decay_chunk_row + f]) - load_any(log_decay_k_tile + f * 16 + j)) +
-                    ((log_decay_chunk_low[max(min(((chunk + 1) * 16) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]) - load_any(log_decay_k_low_tile + f * 16 + j))) * 1.442695f));
+    float *const log_decay_sum = (float *)(void *)(part->work + 8192); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low = (float *)(void *)(part->work + 16384); /* [j: 32, d: 64] */
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
+    float *const log_decay_total = (float *)(void *)(part->work + 0); /* [d: 64] */
+    float *const log_decay_rest = (float *)(void *)(part->work + 256); /* [d: 64] */
+    float *const state_decay = (float *)(void *)(part->slots + 16384); /* [chunk, d: 64] */
+    float *const state_decay_low = (float *)(void *)(part->slots + 16640); /* [chunk, d: 64] */
+    float *const gate_tile = (float *)(void *)(part->work + 24576); /* [j: 32, d: 64] */
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        if (gate_array_stride_3 == 1) {
+            /* gate_tile = gate_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t d = 0; d < 64; d += 4)
+                    __builtin_prefetch(gate_array + (j0 + j) * gate_array_row + d + (j1 - j0) * gate_array_row, 0, 2);
+                for (int64_t d = 0; d < 64; d++)
+                    gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d];
+            }
+        } else {
+            /* gate_tile = gate_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < j1 - j0; j++)
+                for (int64_t d = 0; d < 64; d++)
+                    gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3];
+        }
+        /* gate_tile = max(gate_tile, -1e+04f) */
+        for (int64_t j = 0; j < j1 - j0; j++) {
+            for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                    store_any(gate_tile + j * 64 + d, max_any(load_any(gate_tile + j * 64 + d), splat_any(-1e+04f)));
+                }
+            }
+        }
+        /* log_decay_total = 0.0f; log_decay_rest = 0.0f */
+        for (int64_t d = 0; d < 64; d += 4) {
+            store_any(log_decay_total + d, splat_any(0.0f));
+            store_any(log_decay_rest + d, splat_any(0.0f));
+        }
+        for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
+            const int64_t position1 = min(position0 + 1, position_end);
+            (void)position1;
+            /* log_decay_next = log_decay_total + gate_tile; log_decay_rest = log_decay_rest + ((log_decay_total -
+               (log_decay_next - (log_decay ... */
+            for (int64_t d = 0; d < 64; d += 4) {
+                const vec_any log_decay_total_0 = load_any(log_decay_total + d);
+                const vec_any gate_tile_1 = load_any(gate_tile + (position0 - j0) * 64 + d);
+                const vec_any log_decay_next_new2 = log_decay_total_0 + gate_tile_1;
+                const vec_any log_decay_rest_3 = load_any(log_decay_rest + d);
+                const vec_any t_4 = log_decay_next_new2 - log_decay_total_0;
+                const vec_any log_decay_rest_new5 = log_decay_rest_3 + ((log_decay_total_0 - (log_decay_next_new2 -
+                    t_4)) + (gate_tile_1 - t_4));
+                store_any(log_decay_rest + d, log_decay_rest_new5);
+                store_any(log_decay_total + d, log_decay_next_new2);
+                store_any(log_decay_sum + (position0 - j0) * 64 + d, log_decay_next_new2);
+                store_any(log_decay_sum_low + (position0 - j0) * 64 + d, log_decay_rest_new5);
+            }
+        }
+        /* key_features = k * exp2(((log_decay_sum - log_decay_sum) + (log_decay_sum_low - log_decay_sum_low)) *
+           1.442695f) */
+        for (int64_t f = 0; f < 64; f += 4) {
+            const vec_any log_decay_sum_6 = load_any(log_decay_sum + ((j1 - 1) - j0) * 64 + f);
+            const vec_any log_decay_sum_low_7 = load_any(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                store_any(key_features + j * 64 + f, load_any(k + (j0 + j) * k_row + f) * exp2_any(((log_decay_sum_6 -
+                    load_any(log_decay_sum + j * 64 + f)) + (log_decay_sum_low_7 - load_any(log_decay_sum_low + j * 64 +
+                    f))) * 1.442695f));
             }
         }
         /* state[f][e] = sum over j of key_features * v */
-        dot3_any(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+        dot3_any(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+        /* state_decay = log_decay_sum; state_decay_low = log_decay_sum_low */
+        for (int64_t d = 0; d < 64; d += 4) {
+            store_any(state_decay + (chunk - chunk0) * 4224 + d, load_any(log_decay_sum + ((j1 - 1) - j0) * 64 + d));
+            store_any(state_decay_low + (chunk - chunk0) * 4224 + d,
+                load_any(log_decay_sum_low + ((j1 - 1) - j0) * 64 + d));
+        }
     }
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
 APART void gla_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
+    (void)call;
+    (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    const int64_t m = task % members;
-    const int64_t g = task / members % kv_heads;
-    const int64_t b = task / members / kv_heads;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + (g *
-        members + m) * call->log_decay_chunk_low_at.head;
-    const int64_t log_decay_chunk_low_row = call->log_decay_chunk_low_at.row;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
-        * call->log_decay_chunk_at.head;
-    const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
     float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
     float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    float *const state_decay = (float *)(void *)(part->slots + 16384); /* [chunk, d: 64] */
+    float *const state_decay_low = (float *)(void *)(part->slots + 16640); /* [chunk, d: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low - log_decay_chunk_low))
-           * 1.442695f) < 0.5f ... */
+        /* kept_share = select(exp2((state_decay + state_decay_low) * 1.442695f) < 0.5f,
+           exp2((state_decay + state_decay_low) * 1.442695f), ... */
         for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any t_0 = (load_any(log_decay_chunk + max(min(((chunk + 1) * 16) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - load_any(log_decay_chunk + max(min((chunk * 16) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f)) + (load_any(log_decay_chunk_low + max(min(((chunk + 1) * 16) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f) - load_any(log_decay_chunk_low + max(min((chunk * 16) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f));
-            const vec_any t_1 = exp2_any(t_0 * 1.442695f);
-            const mask_any t_2 = t_1 < 0.5f;
-            store_any(kept_share + f, pick_any(t_2, t_1, splat_any(1.0f)));
-            store_any(lost_share + f, pick_any(t_2, splat_any(0.0f), -expm1_any(t_0)));
+            const vec_any t_8 = load_any(state_decay + (chunk - chunk0) * 4224 + f) + load_any(state_decay_low + (chunk
+                - chunk0) * 4224 + f);
+            const vec_any t_9 = exp2_any(t_8 * 1.442695f);
+            const mask_any t_10 = t_9 < 0.5f;
+            store_any(kept_share + f, pick_any(t_10, t_9, splat_any(1.0f)));
+            store_any(lost_share + f, pick_any(t_10, splat_any(0.0f), -expm1_any(t_8)));
         }
         /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
            carried += state - ( ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_3 = load_any(carried + f * 64 + e);
-                    const vec_any before_new4 = carried_3;
-                    const float kept_share_5 = kept_share[f];
-                    const vec_any carried_new6 = carried_3 * kept_share_5;
-                    store_any(carried + f * 64 + e, carried_new6);
+                    const vec_any carried_11 = load_any(carried + f * 64 + e);
+                    const vec_any before_new12 = carried_11;
+                    const float kept_share_13 = kept_share[f];
+                    const vec_any carried_new14 = carried_11 * kept_share_13;
+                    store_any(carried + f * 64 + e, carried_new14);
                     store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) *
-                        kept_share_5);
+                        kept_share_13);
                     add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new6 * lost_share[f]),
+                        load_any(state + (chunk - chunk0) * 4224 + f * 64 + e) - (carried_new14 * lost_share[f]),
                         splat_any(1));
-                    store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new4);
+                    store_any(state + (chunk - chunk0) * 4224 + f * 64 + e, before_new12);
                 }
             }
         }
@@ -6352,125 +7424,138 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_row = call->log_decay_q_low_at.row;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_row = call->log_decay_q_at.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const int64_t log_decay_k_low_row = call->log_decay_k_low_at.row;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + (g *
-        members + m) * call->log_decay_chunk_low_at.head;
-    const int64_t log_decay_chunk_low_row = call->log_decay_chunk_low_at.row;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
-        * call->log_decay_chunk_at.head;
-    const int64_t log_decay_chunk_row = call->log_decay_chunk_at.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const weight = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [e: 64, i: 16] */
-    float *const sum = (float *)(void *)(part->work + 8192); /* [e: 64, i: 16] */
-    float *const sum_compensation = (float *)(void *)(part->work + 12288); /* [e: 64, i: 16] */
+    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
+        call->gate_array_at.head;
+    const int64_t gate_array_row = call->gate_array_at.row;
+    const int64_t gate_array_stride_3 = call->at.gate[3];
+    float *const weight = (float *)(void *)(part->work + 0); /* [i: 32, j: 32] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 32, f: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [i: 32, e: 64] */
+    float *const sum = (float *)(void *)(part->work + 16384); /* [i: 32, e: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 16] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 20480); /* [d: 64, i: 16] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 16] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 28672); /* [d: 64, j: 16] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 32768); /* [d: 64, j: 16] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 36864); /* [d: 64, j: 16] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
-        ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
-        const int64_t i1 = min(i0 + 16, i_end);
-        /* q_tile = q, with zeros beyond the last row */
-        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
-        /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_padded_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16,
-            64);
-        /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-        transpose_padded_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-            log_decay_q_low_tile, 16, 64);
-        /* query = (q_tile * 0.125f) * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
-           (log_decay_q_low_tile - log_de ... */
-        const int t_7 = chunk == 0;
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t f = 0; f < 64; f++) {
-                store_any(query + f * 16 + i, (load_any(q_tile + f * 16 + i) * 0.125f) * (t_7 ? splat_any(1.0f) :
-                    exp2_any(((load_any(log_decay_q_tile + f * 16 + i) - (log_decay_chunk[max(min((chunk * 16) - 1,
-                    n_k - 1), 0) * log_decay_chunk_row + f])) + (load_any(log_decay_q_low_tile + f * 16 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 16) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]))) * 1.442695f)));
-            }
-        }
-        /* sum_from_state[e][i] = sum over f of state * query */
-        dot4_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state);
-        /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(sum + e * 16 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-            }
-        }
-        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
-            const int64_t j1 = min(j0 + 16, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
-            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            transpose_padded_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2,
-                16, 64);
-            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-            transpose_padded_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-                log_decay_k_low_tile_2, 16, 64);
-            /* weight = 0.0f */
+    float *const log_decay_sum_2 = (float *)(void *)(part->work + 24576); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low_2 = (float *)(void *)(part->work + 32768); /* [j: 32, d: 64] */
+    float *const log_decay_total_2 = (float *)(void *)(part->work + 0); /* [d: 64] */
+    float *const log_decay_rest_2 = (float *)(void *)(part->work + 256); /* [d: 64] */
+    float *const gate_tile_2 = (float *)(void *)(part->work + 512); /* [j: 32, d: 64] */
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk * 32) + 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        if (gate_array_stride_3 == 1) {
+            /* gate_tile_2 = gate_array, with zeros beyond the last row */
             for (int64_t j = 0; j < j1 - j0; j++) {
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(weight + j * 16 + i, splat_any(0.0f));
+                for (int64_t d = 0; d < 64; d += 4)
+                    __builtin_prefetch(gate_array + (j0 + j) * gate_array_row + d + (j1 - j0) * gate_array_row, 0, 2);
+                for (int64_t d = 0; d < 64; d++)
+                    gate_tile_2[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d];
+            }
+        } else {
+            /* gate_tile_2 = gate_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < j1 - j0; j++)
+                for (int64_t d = 0; d < 64; d++)
+                    gate_tile_2[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3];
+        }
+        /* gate_tile_2 = max(gate_tile_2, -1e+04f) */
+        for (int64_t j = 0; j < j1 - j0; j++) {
+            for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                    store_any(gate_tile_2 + j * 64 + d, max_any(load_any(gate_tile_2 + j * 64 + d),
+                        splat_any(-1e+04f)));
                 }
             }
-            /* weight[j][i] += sum over d of k_tile_2 * q_tile * a decay, for j up to the query's last key */
-            dot5_any(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, k_tile_2,
-                log_decay_k_tile_2, log_decay_k_low_tile_2, weight);
-            if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, 0.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_8 = (i0 + i + lane_any) + query_start;
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_8) &
-                            (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(weight + j * 16 + i),
-                            splat_any(0.0f)));
-                    }
+        }
+        /* log_decay_total_2 = 0.0f; log_decay_rest_2 = 0.0f */
+        for (int64_t d = 0; d < 64; d += 4) {
+            store_any(log_decay_total_2 + d, splat_any(0.0f));
+            store_any(log_decay_rest_2 + d, splat_any(0.0f));
+        }
+        for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
+            const int64_t position1 = min(position0 + 1, position_end);
+            (void)position1;
+            /* log_decay_next_2 = log_decay_total_2 + gate_tile_2; log_decay_rest_2 = log_decay_rest_2 +
+               ((log_decay_total_2 - (log_decay_next_ ... */
+            for (int64_t d = 0; d < 64; d += 4) {
+                const vec_any log_decay_total_2_15 = load_any(log_decay_total_2 + d);
+                const vec_any gate_tile_2_16 = load_any(gate_tile_2 + (position0 - j0) * 64 + d);
+                const vec_any log_decay_next_2_new17 = log_decay_total_2_15 + gate_tile_2_16;
+                const vec_any log_decay_rest_2_18 = load_any(log_decay_rest_2 + d);
+                const vec_any t_19 = log_decay_next_2_new17 - log_decay_total_2_15;
+                const vec_any log_decay_rest_2_new20 = log_decay_rest_2_18 + ((log_decay_total_2_15 -
+                    (log_decay_next_2_new17 - t_19)) + (gate_tile_2_16 - t_19));
+                store_any(log_decay_rest_2 + d, log_decay_rest_2_new20);
+                store_any(log_decay_total_2 + d, log_decay_next_2_new17);
+                store_any(log_decay_sum_2 + (position0 - j0) * 64 + d, log_decay_next_2_new17);
+                store_any(log_decay_sum_low_2 + (position0 - j0) * 64 + d, log_decay_rest_2_new20);
+            }
+        }
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* query = (q * 0.125f) * select(chunk == 0, 1.0f, exp2((log_decay_sum_2 + log_decay_sum_low_2) *
+               1.442695f)) */
+            const int t_21 = chunk == 0;
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t f = 0; f < 64; f += 4) {
+                    store_any(query + i * 64 + f, (load_any(q + (i0 + i) * q_row + f) * 0.125f) * (t_21 ?
+                        splat_any(1.0f) : exp2_any((load_any(log_decay_sum_2 + (max(j0, min((i0 + i) + query_start,
+                        j1 - 1)) - j0) * 64 + f) + load_any(log_decay_sum_low_2 + (max(j0, min((i0 + i) + query_start,
+                        j1 - 1)) - j0) * 64 + f)) * 1.442695f)));
                 }
             }
-            /* sum[e][i] += sum over j of v * weight */
-            if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 * v_row,
-                v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot6_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any in_region[4] = {0};
-                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int t_9 = (chunk * 16) <= (j0 + j);
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start)) &
-                            (-(int64_t)t_9), mask_any);
+            /* sum_from_state[i][e] = sum over f of query * state */
+            dot4_any(i1 - i0, query, state + (chunk - chunk0) * 4224, sum_from_state);
+            /* weight = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(weight + i * 32 + j, splat_any(0.0f));
+                }
+            }
+            /* weight[i][j] += sum over d of k * q * a decay, for j up to the query's last key */
+            dot5_any(i1 - i0, j1 - j0, i0 + query_start - j0, q + i0 * q_row, q_row, k + j0 * k_row, k_row,
+                log_decay_sum_2, log_decay_sum_low_2, weight);
+            /* weight = select((j <= (i + query_start)) && ((chunk * 32) <= j), weight, 0.0f) */
+            const int64_t t_23 = chunk * 32;
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const ints_any t_22 = j0 + j + lane_any;
+                const ints_any t_24 = t_23 <= t_22;
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    store_any(weight + i * 32 + j, pick_any(__builtin_convertvector((t_22 <= ((i0 + i) + query_start)) &
+                        t_24, mask_any), load_any(weight + i * 32 + j), splat_any(0.0f)));
+                }
+            }
+            /* sum[i][e] = sum over j of weight * v */
+            if (__builtin_expect(!finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot6_any(i1 - i0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    mask_any in_region[8] = {0};
+                    const int64_t t_26 = (i0 + i) + query_start;
+                    const int64_t t_27 = chunk * 32;
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const ints_any t_25 = j0 + j + lane_any;
+                        in_region[j / 4] = __builtin_convertvector((t_25 <= t_26) & (t_27 <= t_25), mask_any);
                     }
-                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight + j * 16, in_region, i1 - i0);
+                    add_seen_lanes_any(64, sum + i * 64, weight + i * 32, v + j0 * v_row, v_row, j1 - j0, in_region);
                 }
             } else
-                dot7_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
-        }
-        /* sum = sum + sum_from_state */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(sum + e * 16 + i, load_any(sum + e * 16 + i) + load_any(sum_from_state + e * 16 + i));
+                dot7_any(i1 - i0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
+            /* sum = sum + sum_from_state */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                        store_any(sum + i * 64 + e, load_any(sum + i * 64 + e) + load_any(sum_from_state + i * 64 + e));
+                    }
+                }
+            }
+            /* out = sum */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e = 0; e < 64; e += 4)
+                    __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
+                for (int64_t e = 0; e < 64; e++)
+                    out[(i0 + i) * out_row + e] = sum[i * 64 + e];
             }
         }
-        /* out = sum, transposed back */
-        transpose_out_any(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row, 64);
     }
 }
 
@@ -6478,7 +7563,7 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
 static void gla_linear_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
         gla_begin_any(call, task, part, iteration);
     synchronise(part);
@@ -7142,7 +8227,7 @@ APART void gla_linear_dq_dlog_decay_q_keys_any(const struct call *call, int64_t 
             }
         }
         /* state[f][e] = sum over j of key_features * v */
-        dot3_any(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+        dot9_any(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
     }
 }
 
@@ -7281,7 +8366,7 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
             transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         }
         /* sum_from_state[f][i] = sum over e of state * dout_tile */
-        dot9_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
+        dot10_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
         /* query = sum_from_state * (select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
            (log_decay_q_low_tile - log_deca ... */
         const int t_8 = chunk == 0;
@@ -7309,7 +8394,7 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* score[j][i] = sum over e of v * dout_tile */
-            dot10_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
+            dot11_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
             if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                 /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j),
                    score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_dec ... */
@@ -7549,7 +8634,7 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries_any(con
             }
         }
         /* state[f][e] += sum over i of key_features * dout */
-        dot11_any(i1 - i0, key_features, dout + i0 * dout_row, dout_row, state + (chunk - chunk0) * 4096);
+        dot12_any(i1 - i0, key_features, dout + i0 * dout_row, dout_row, state + (chunk - chunk0) * 4096);
     }
 }
 
@@ -7701,7 +8786,7 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
             /* v_tile = v, with zeros beyond the last row */
             transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16, 64);
             /* sum_from_state[f][j] = sum over e of state * v_tile */
-            dot9_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, v_tile, sum_from_state);
+            dot10_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, v_tile, sum_from_state);
         }
         /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low - log_decay_k_low_tile)) *
            1.442695f); query_ ... */
@@ -7750,7 +8835,7 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                 }
             }
             /* sum_from_state_2[e][j] = sum over f of state * query */
-            dot4_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state_2);
+            dot13_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state_2);
         }
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
@@ -7801,7 +8886,7 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                 }
                 if (linear_heads_0 || dlog_decay_k) {
                     /* score[i][j] = sum over e of dout * v_tile */
-                    dot10_any(round_up(j1 - j0, 4), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
+                    dot11_any(round_up(j1 - j0, 4), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
                     /* weight_3 = score * ((q * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
                        log_decay_k_low_tile)) * 1.442695f)) * 0.12 ... */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7894,7 +8979,7 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                     if (__builtin_expect((!attn_covers(i_inside, i_insides, i0,
                         i1)) && !finite_any(dout + i0 * dout_row, dout_row, i1 - i0, 64),
                         0)) { /* infinity and NaN affect only queries that see them */
-                        dot6_any(round_up(j1 - j0, 4), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
+                        dot14_any(round_up(j1 - j0, 4), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
                             sum_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_any in_region[4] = {0};
@@ -7909,7 +8994,7 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                                 in_region, j1 - j0);
                         }
                     } else
-                        dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
+                        dot15_any(round_up(j1 - j0, 4), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
                             sum_compensation);
                 }
             }
@@ -8183,20 +9268,20 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 32) return (struct version){.head = gla_linear_v4, .tile = -1, .own = 40960, .of_token = 4160,
-            .in_keys = 1, .saves = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+        if (n_k >= 48) return (struct version){.head = gla_linear_v4, .tile = -1, .own = 40960, .of_token = 4160,
+            .in_keys = 1, .own_sums = 1, .saves = 1, .shared = 32768, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = gla_rows_v4, .tile = 64, .own = 376832, .of_pair = 128, .saves = 1};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 32) return (struct version){.head = gla_linear_v3, .tile = -1, .own = 40960, .of_token = 4160,
-            .in_keys = 1, .saves = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+        if (n_k >= 48) return (struct version){.head = gla_linear_v3, .tile = -1, .own = 40960, .of_token = 4160,
+            .in_keys = 1, .own_sums = 1, .saves = 1, .shared = 32768, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = gla_rows_v3, .tile = 64, .own = 376832, .of_pair = 128, .saves = 1};
     }
 #endif
-    if (n_k >= 32) return (struct version){.head = gla_linear_any, .tile = -1, .own = 40960, .of_token = 4160,
-        .in_keys = 1, .saves = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+    if (n_k >= 48) return (struct version){.head = gla_linear_any, .tile = -1, .own = 40960, .of_token = 4160,
+        .in_keys = 1, .own_sums = 1, .saves = 1, .shared = 32768, .slot = 16896, .slots = 4, .together = 1};
     return (struct version){.rows = gla_rows_any, .tile = 64, .own = 376832, .of_pair = 128, .saves = 1};
 }
 
@@ -8316,7 +9401,7 @@ static int take_params(struct call *call)
 /* Returns the largest workspace of a thread in bytes, over all versions for up to n_k keys. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
-    static const int64_t from[] = {0, 32};
+    static const int64_t from[] = {0, 48};
     size_t bytes = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
         const struct version v = version(from[k]);
@@ -8702,7 +9787,7 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 32) return (struct version){.head = gla_linear_dq_dlog_decay_q_v4, .tile = -1, .own = 173056,
+        if (n_k >= 48) return (struct version){.head = gla_linear_dq_dlog_decay_q_v4, .tile = -1, .own = 173056,
             .of_token = 4160, .in_keys = 1, .wanted = wanted_0, .shared = 32768, .slot = 16384, .slots = 4,
             .together = 1};
         return (struct version){.rows = gla_dq_dlog_decay_q_v4, .tile = 64, .own = 9641984, .of_pair = 128,
@@ -8711,21 +9796,21 @@ static struct version part_version(int part, int64_t n_k)
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 32) return (struct version){.head = gla_linear_dq_dlog_decay_q_v3, .tile = -1, .own = 173056,
+        if (n_k >= 48) return (struct version){.head = gla_linear_dq_dlog_decay_q_v3, .tile = -1, .own = 173056,
             .of_token = 4160, .in_keys = 1, .wanted = wanted_0, .shared = 32768, .slot = 16384, .slots = 4,
             .together = 1};
         return (struct version){.rows = gla_dq_dlog_decay_q_v3, .tile = 64, .own = 9641984, .of_pair = 128,
             .wanted = wanted_0};
     }
 #endif
-    if (n_k >= 32) return (struct version){.head = gla_linear_dq_dlog_decay_q_any, .tile = -1, .own = 173056,
+    if (n_k >= 48) return (struct version){.head = gla_linear_dq_dlog_decay_q_any, .tile = -1, .own = 173056,
         .of_token = 4160, .in_keys = 1, .wanted = wanted_0, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
     return (struct version){.rows = gla_dq_dlog_decay_q_any, .tile = 64, .own = 9641984, .of_pair = 128,
         .wanted = wanted_0};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 32) return (struct version){.head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v4,
+        if (n_k >= 48) return (struct version){.head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v4,
             .tile = -1, .own = 186368, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768,
             .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = gla_dk_dv_v4, .tile = 64, .own = 4997120, .of_pair = 128, .wanted = wanted_2,
@@ -8734,14 +9819,14 @@ static struct version part_version(int part, int64_t n_k)
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 32) return (struct version){.head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v3,
+        if (n_k >= 48) return (struct version){.head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v3,
             .tile = -1, .own = 186368, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768,
             .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = gla_dk_dv_v3, .tile = 64, .own = 4997120, .of_pair = 128, .wanted = wanted_2,
             .of_keys = OF_KEY_HEAD};
     }
 #endif
-    if (n_k >= 32) return (struct version){.head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_any,
+    if (n_k >= 48) return (struct version){.head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_any,
         .tile = -1, .own = 186368, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768, .slot = 16384,
         .slots = 4, .together = 1};
     return (struct version){.rows = gla_dk_dv_any, .tile = 64, .own = 4997120, .of_pair = 128, .wanted = wanted_2,
@@ -8749,7 +9834,7 @@ static struct version part_version(int part, int64_t n_k)
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 32) return (struct version){.rows = gla_linear_totals1_v4, .tile = 16, .own = 16384,
+        if (n_k >= 48) return (struct version){.rows = gla_linear_totals1_v4, .tile = 16, .own = 16384,
             .of_token = 4160, .wanted = wanted_2, .of_keys = OF_KEY_HEAD};
         return (struct version){.rows = gla_dlog_decay_k_v4, .tile = 64, .own = 4890624, .of_pair = 128,
             .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
@@ -8757,20 +9842,20 @@ static struct version part_version(int part, int64_t n_k)
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 32) return (struct version){.rows = gla_linear_totals1_v3, .tile = 16, .own = 16384,
+        if (n_k >= 48) return (struct version){.rows = gla_linear_totals1_v3, .tile = 16, .own = 16384,
             .of_token = 4160, .wanted = wanted_2, .of_keys = OF_KEY_HEAD};
         return (struct version){.rows = gla_dlog_decay_k_v3, .tile = 64, .own = 4890624, .of_pair = 128,
             .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
     }
 #endif
-    if (n_k >= 32) return (struct version){.rows = gla_linear_totals1_any, .tile = 16, .own = 16384, .of_token = 4160,
+    if (n_k >= 48) return (struct version){.rows = gla_linear_totals1_any, .tile = 16, .own = 16384, .of_token = 4160,
         .wanted = wanted_2, .of_keys = OF_KEY_HEAD};
     return (struct version){.rows = gla_dlog_decay_k_any, .tile = 64, .own = 4890624, .of_pair = 128,
         .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
     default:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 32) return (struct version){.rows = gla_linear_terms_dgate_v4, .tile = 64, .own = 32768,
+        if (n_k >= 48) return (struct version){.rows = gla_linear_terms_dgate_v4, .tile = 64, .own = 32768,
             .of_pair = 128, .wanted = wanted_4, .of_keys = OF_QUERY_HEAD};
         return (struct version){.rows = gla_terms_dgate_v4, .tile = 64, .own = 32768, .of_pair = 128,
             .wanted = wanted_4, .of_keys = OF_QUERY_HEAD};
@@ -8778,13 +9863,13 @@ static struct version part_version(int part, int64_t n_k)
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 32) return (struct version){.rows = gla_linear_terms_dgate_v3, .tile = 64, .own = 32768,
+        if (n_k >= 48) return (struct version){.rows = gla_linear_terms_dgate_v3, .tile = 64, .own = 32768,
             .of_pair = 128, .wanted = wanted_4, .of_keys = OF_QUERY_HEAD};
         return (struct version){.rows = gla_terms_dgate_v3, .tile = 64, .own = 32768, .of_pair = 128,
             .wanted = wanted_4, .of_keys = OF_QUERY_HEAD};
     }
 #endif
-    if (n_k >= 32) return (struct version){.rows = gla_linear_terms_dgate_any, .tile = 64, .own = 32768, .of_pair = 128,
+    if (n_k >= 48) return (struct version){.rows = gla_linear_terms_dgate_any, .tile = 64, .own = 32768, .of_pair = 128,
         .wanted = wanted_4, .of_keys = OF_QUERY_HEAD};
     return (struct version){.rows = gla_terms_dgate_any, .tile = 64, .own = 32768, .of_pair = 128, .wanted = wanted_4,
         .of_keys = OF_QUERY_HEAD};
@@ -8793,7 +9878,7 @@ static struct version part_version(int part, int64_t n_k)
 
 /* From each of these numbers of keys on, a part of backward may have another version. */
 static const int64_t part_from[] = {
-    0, 32
+    0, 48
 };
 
 /* Replaces the gradients of a head's prefix sums by the gradients of the terms. The gradient of a term is the sum of

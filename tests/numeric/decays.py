@@ -169,6 +169,78 @@ def skipped(folder, suite):
     check('skips tiles' not in said, said[:2000])
 
 
+ELU = {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'normalize': 'sum'}
+LANES = {   # Each value is (other keys of the spec, [B, H, G, n_q, n_k], logarithms of decays).
+    'plain': ({}, [(1, 1, 1, 1, 1), (1, 2, 2, 31, 31), (2, 2, 1, 32, 32), (1, 4, 2, 33, 33), (1, 1, 1, 100, 100)], 1),
+    'lengths': ({}, [(1, 2, 1, 7, 70), (1, 1, 1, 70, 40), (2, 1, 1, 64, 65)], 1),
+    'near-1': ({}, [(1, 2, 2, 150, 150)], 1e-4),
+    'near-0': ({}, [(1, 2, 2, 150, 150)], 40),
+    'resets': ({}, [(1, 2, 1, 150, 150)], np.inf),
+    'normalized': (ELU, [(1, 2, 1, 70, 70), (1, 1, 1, 9, 50)], 1),
+    'prepared': ({'prepare': ['l2norm', {'scale': {'by': 0.5}}]}, [(1, 2, 1, 70, 70), (1, 2, 1, 3, 40)], 1),
+    'values': ({'shape': {'head_dim': 16, 'value_dim': 5}}, [(1, 2, 1, 70, 70)], 1),
+    'long-chunk': ({'schedule': {'chunk': 48}}, [(1, 2, 1, 150, 150)], 1),
+    'short-tile': ({'schedule': {'chunk': 32, 'tile_k': 16}}, [(1, 2, 1, 70, 70)], 1),
+    'kept-rows': ({'emit': ['forward', 'backward']}, [(1, 2, 1, 70, 70)], 1),
+    'f64': ({'dtype': 'f64'}, [(1, 2, 1, 70, 70)], 1),
+    'bf16': ({'dtype': 'bf16'}, [(1, 2, 1, 70, 70)], 1)}
+
+
+def state_by_state(spec, arrays):
+    """Returns the rows of a linear form whose state decays by element, in float64."""
+    q, k, v = (arrays[x] for x in 'qkv')
+    if 'prepare' in spec: q, k = 0.5 * q / np.linalg.norm(q, axis=-1, keepdims=True), k / np.linalg.norm(
+        k, axis=-1, keepdims=True)
+    divided = spec['normalize'] == 'sum'
+    if divided: q, k = (np.where(x > 0, x + 1, np.exp(np.minimum(x, 0))) for x in (q, k))
+    if divided: v = np.concatenate([v, np.ones(v.shape[:-1] + (1,))], -1)
+    members, behind = q.shape[1] // k.shape[1], k.shape[2] - q.shape[2]
+    k, v, factor = k.repeat(members, 1), v.repeat(members, 1), np.exp(arrays['gate'])
+    state, rows = np.zeros(q.shape[:2] + (q.shape[3], v.shape[3])), np.zeros(q.shape[:3] + v.shape[3:])
+    for t in range(k.shape[2]):
+        state = state * factor[:, :, t, :, None] + k[:, :, t, :, None] * v[:, :, t, None]
+        if t >= behind: rows[:, :, t - behind] = np.einsum('bhd,bhde->bhe', q[:, :, t - behind], state)
+    return rows[..., :-1] / np.where(rows[..., -1:] == 0, 1, rows[..., -1:]) if divided else rows
+
+
+def lanes(folder, suite, name):
+    """A linear form whose state decays by element has the elements in the lanes. It agrees with a loop over positions,
+    and its bits do not depend on the number of threads."""
+    more, sizes, log = LANES[name]
+    width = 16
+    spec = {'name': 'k', 'similarity': {'linear': {'features': 'identity'}}, 'mask': 'causal', 'normalize': 'none',
+            'algorithm': 'linear', 'shape': {'head_dim': width}, 'arrays': {'gate': {'shape': ['B', 'H', 'Nk', 'D']}},
+            'decay': {'log': 'gate[b][h][t][d]'}} | more
+    rng, worst = np.random.default_rng(6), 0.0
+    for number, (batch, heads, kv_heads, n_q, n_k) in enumerate(sizes):
+        rows = {'q': (heads, n_q, width), 'k': (kv_heads, n_k, width),
+                'v': (kv_heads, n_k, spec['shape'].get('value_dim', width))}
+        if 'backward' in spec.get('emit', []): rows['dout'] = (heads, n_q, width)
+        arrays = {x: rng.standard_normal((batch, *shape)) for x, shape in rows.items()}
+        if name == 'bf16':   # numbers of few bits, so that storing them is exact
+            arrays = {x: np.round(4 * a) / 4 for x, a in arrays.items()}
+        arrays['gate'] = -(1 if log == np.inf else log) * rng.random((batch, heads, n_k, width))
+        if log == np.inf: arrays['gate'][:, :, 20::37] = -np.inf
+        arrays = {x: a.astype(np.float32).astype(float) for x, a in arrays.items()}
+        wanted = state_by_state(spec, arrays)
+        out = results('%s/%d' % (folder, number), suite, spec, arrays)['out.npy']
+        off, scale = np.abs(out - wanted).max(), np.abs(wanted).max()
+        worst = max(worst, off / scale)
+        check(off <= (2.0 ** -8 if name == 'bf16' else 2.0 ** -20) * scale, 'out is off by %.3g of %.3g, for %s' % (
+            off, scale, sizes[number]))
+        at = '%s/%d' % (folder, number)
+        for threads in '1', '3':
+            done = execute([suite.attnc, 'run', at + '/k.yaml', '--threads', threads, '--in', at + '/in', '--out',
+                            at + '/' + threads], env=suite.environment | {'ATTNC_CFLAGS': '-O0'})
+            check(done.returncode == 0, done.stderr)
+            check(np.load('%s/%s/out.npy' % (at, threads)).tobytes() == out.tobytes(), '%s threads change bits' % threads)
+    if name == 'plain':
+        loops = execute([suite.attnc, folder + '/0/k.yaml', '--target', 'x86-64-v4', '--emit', 'loops', '--stdout'])
+        check('map [i j d] within' in loops.stdout and 'log_decay_k' not in loops.stdout.split('for b from')[-1],
+              loops.stdout)
+    return 'largest error %.2g of the largest result' % worst
+
+
 def main():
     suite = Suite(__doc__.split('\n')[0])
     suite.environment = quick.environment(suite.folder)
@@ -177,6 +249,7 @@ def main():
             suite.case('resets/%s%s' % (form, '-elements' if elements else ''), resets, suite, form, elements)
     for name in FADING: suite.case('fading/' + name, fading, suite, name)
     suite.case('fading/skipped', skipped, suite)
+    for name in LANES: suite.case('lanes/' + name, lanes, suite, name)
     suite.case('long/head', long, suite, False)
     suite.case('long/elements', long, suite, True)
     for name, n in ('slow', 50000), ('fast', 999), ('resets', 10000):

@@ -13,8 +13,11 @@ struct chunk_sums {
     struct lowering *x;
     struct module *m;
     int keys, queries;
-    int elements, position; /* the axes of the terms */
-    int sum, low;           /* the tiles */
+    int elements, position;   /* the axes of the terms */
+    int sum, low;             /* the tiles */
+    const struct expr *start; /* the chunk's first key */
+    const struct expr *next;  /* the next chunk's first key, if the chunk has a number */
+    bool slots;               /* the tiles are slots with the sums of whole chunks */
 };
 
 /* Returns the terms of the prefix sums, if they only read real arrays. Otherwise returns NULL. */
@@ -48,7 +51,7 @@ static bool is_before(const struct chunk_sums *p, const struct ref *r)
     const struct expr *at = r->sub[r->rank - 2];
     int64_t from_first;
     while (at->op == EXPR_MAX || at->op == EXPR_MIN) at = at->arg[0];
-    return known_difference(p->m, at, expr_leaf(p->m, EXPR_LO, p->keys), &from_first) && from_first == -1;
+    return known_difference(p->m, at, p->start, &from_first) && from_first == -1;
 }
 
 /* Returns the row of the tiles for r, a row of prefix sums at or after the chunk's first key. */
@@ -78,7 +81,7 @@ static void read_tiles(const struct chunk_sums *p, struct stmt *s)
         if (array != PREFIX_ARRAYS) {
             const bool low = array == PREFIX_OF_KEY_LOW || array == PREFIX_OF_CHUNK_LOW || array == PREFIX_OF_QUERY_LOW;
             struct ref tile = loops_ref(p->x->l, low ? p->low : p->sum);
-            tile.sub[0] = row_of(p, &r, array);
+            tile.sub[0] = p->slots ? expr_leaf(p->m, EXPR_INDEX, p->x->chunk) : row_of(p, &r, array);
             tile.sub[1] = r.sub[r.rank - 1];
             r = tile;
         }
@@ -173,42 +176,158 @@ static int array_of(const struct lowering *x, const struct value *v)
 /* Replaces the index of members by 0, as the sums of keys have it. With a SOLVE, each key/value head has one member. */
 static const struct expr *of_first_member(const struct chunk_sums *p, const struct expr *e)
 {
-    for (int a = 0; a < p->m->axes; a++)
+    for (int a = 0; a < p->m->axes && p->x->solve >= 0; a++)
         if (p->m->axis[a].source == SIZE_MEMBERS)
             e = expr_replace(p->m, e, expr_leaf(p->m, EXPR_INDEX, a), expr_int(p->m, 0));
     return e;
 }
 
-void lower_chunk_sums(struct lowering *x, struct stmt *loop, int keys, int queries)
+/* Finds the axes of the terms. */
+static void find_axes(struct chunk_sums *p, const struct value *terms)
 {
-    struct chunk_sums sums = {.x = x, .m = x->m, .keys = keys, .queries = queries, .elements = -1, .position = -1},
-                      *const p = &sums;
-    const struct value *const terms = find_terms(x);
+    p->elements = p->position = -1;
     for (int k = 0; terms && k < terms->rank; k++) {
         const int axis = terms->axes[k];
-        if (axis_is_whole(&x->m->axis[axis])) p->elements = axis;
-        if (axis_is_sequence(&x->m->axis[axis])) p->position = axis;
+        if (axis_is_whole(&p->m->axis[axis])) p->elements = axis;
+        if (axis_is_sequence(&p->m->axis[axis])) p->position = axis;
     }
-    if (p->elements < 0 || p->position < 0 || !ends_at_position(p)) return;
-    const int axes[2] = {keys, p->elements};
-    const int of_terms = lower_new_tile(x, "log_decay", 2, axes);
+}
+
+/* Makes *list read the tiles. Puts statements that compute them before it. */
+static void sum_before(struct chunk_sums *p, const struct value *terms, struct stmt **list)
+{
+    struct lowering *const x = p->x;
+    const int axes[2] = {p->keys, p->elements}, of_terms = lower_new_tile(x, "log_decay", 2, axes);
     p->sum = lower_new_tile(x, "log_decay_sum", 2, axes);
     p->low = lower_new_tile(x, "log_decay_sum_low", 2, axes);
-    read_all_tiles(p, loop->body);
+    read_all_tiles(p, *list);
 
-    struct stmt **const list = lower_new_list(x), **at = list;
+    struct stmt **const made = lower_new_list(x), **at = made;
     struct stmt *const s = lower_assign(x, &at, 2, axes, of_terms, FOLD_SET, terms->expr);
-    const struct expr *const position = expr_leaf(p->m, EXPR_INDEX, p->position), *const key = expr_leaf(
-                                                                                      p->m, EXPR_INDEX, keys);
+    const int from[2] = {p->position, terms->axes[terms->rank - 1]};
     s->operands = terms->operands;
     for (int k = 0; k < terms->operands; k++) {
         s->operand[k] = terms->operand[k];
         s->operand[k].of = array_of(x, &x->c->sums->value[terms->operand[k].of]);
-        for (int n = 0; n < s->operand[k].rank; n++)
-            s->operand[k].sub[n] = of_first_member(p, expr_replace(p->m, s->operand[k].sub[n], position, key));
     }
-    s->assign[0].expr = of_first_member(p, expr_replace(p->m, s->assign[0].expr, position, key));
+    for (int a = 0; a < 2; a++) {
+        const struct expr *const old = expr_leaf(p->m, EXPR_INDEX, from[a]), *const own = expr_leaf(p->m, EXPR_INDEX,
+                                                                                                    axes[a]);
+        for (int k = 0; k < s->operands; k++)
+            for (int n = 0; n < s->operand[k].rank; n++)
+                s->operand[k].sub[n] = of_first_member(p, expr_replace(p->m, s->operand[k].sub[n], old, own));
+        s->assign[0].expr = of_first_member(p, expr_replace(p->m, s->assign[0].expr, old, own));
+    }
     make_sums(p, of_terms, &at);
-    *at = loop->body;
-    loop->body = *list;
+    *at = *list;
+    *list = *made;
+}
+
+void lower_chunk_sums(struct lowering *x, struct stmt *loop, int keys, int queries)
+{
+    struct chunk_sums sums = {.x = x,
+                              .m = x->m,
+                              .keys = keys,
+                              .queries = queries,
+                              .start = expr_leaf(x->m, EXPR_LO, keys)},
+                      *const p = &sums;
+    const struct value *const terms = find_terms(x);
+    find_axes(p, terms);
+    if (p->elements >= 0 && p->position >= 0 && ends_at_position(p)) sum_before(p, terms, &loop->body);
+}
+
+/* Whether e is the index of an element. */
+static bool is_element(const struct chunk_sums *p, const struct expr *e)
+{
+    const struct axis *const axis = e->op == EXPR_INDEX ? &p->m->axis[e->integer] : NULL;
+    return axis && axis_is_whole(axis) && axis->extent == p->m->axis[p->elements].extent;
+}
+
+/* Whether the tiles have the row r of prefix sums, which s reads. */
+static bool has_row(const struct chunk_sums *p, const struct stmt *s, const struct ref *r)
+{
+    const enum prefix_array array = prefix_of(p, r);
+    const struct expr *at = r->rank > 1 ? r->sub[r->rank - 2] : NULL;
+    int64_t from_first;
+    if (array == PREFIX_ARRAYS) return true;
+    if (!at || !is_element(p, r->sub[r->rank - 1]) || (s->op != LOOPS_MAP && s->op != LOOPS_DOT)) return false;
+    if (array == PREFIX_OF_QUERY || array == PREFIX_OF_QUERY_LOW)
+        return at == expr_leaf(p->m, EXPR_INDEX, p->queries) && ends_at_position(p);
+    if (array == PREFIX_OF_KEY || array == PREFIX_OF_KEY_LOW) return at == expr_leaf(p->m, EXPR_INDEX, p->keys);
+    while (at->op == EXPR_MAX || at->op == EXPR_MIN) at = at->arg[0];
+    return (known_difference(p->m, at, p->start, &from_first) || known_difference(p->m, at, p->next, &from_first)) &&
+           from_first == -1;
+}
+
+/* Whether the tiles have all rows that statements read. */
+static bool have_rows(const struct chunk_sums *p, const struct stmt *s)
+{
+    bool all = true;
+    for (; s && all; s = s->next) {
+        for (int k = 0; k < s->operands && all; k++) all = has_row(p, s, &s->operand[k]);
+        all = all && have_rows(p, s->body);
+    }
+    return all;
+}
+
+/* Finds the sums of the current chunk of states. Returns their terms, or NULL if they read other values than real
+   arrays. */
+static const struct value *find_sums(struct chunk_sums *p, struct lowering *x)
+{
+    const struct expr *const chunk = expr_leaf(x->m, EXPR_INDEX, x->chunk),
+                             *const next = expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL),
+                             *const length = expr_int(x->m, x->m->axis[x->chunk].extent);
+    *p = (struct chunk_sums){.x = x,
+                             .m = x->m,
+                             .keys = x->stream,
+                             .queries = x->lane,
+                             .start = expr_make(x->m, EXPR_MUL, chunk, length, NULL),
+                             .next = expr_make(x->m, EXPR_MUL, next, length, NULL)};
+    const struct value *const terms = find_terms(x);
+    find_axes(p, terms);
+    return p->elements < 0 || p->position < 0 ? NULL : terms;
+}
+
+/* Makes the slots of a whole chunk's sums, at the end of a list. `low`: of what they lose by rounding. */
+static int leave_sum(const struct chunk_sums *p, struct stmt ***at, bool low)
+{
+    struct lowering *const x = p->x;
+    const int axes[2] = {x->chunk, p->elements},
+              slot = lower_new_tile(x, low ? "state_decay_low" : "state_decay", 2, axes);
+    struct stmt *const s = lower_assign(x, at, 1, &p->elements, slot, FOLD_SET, expr_leaf(p->m, EXPR_OPERAND, 0));
+    s->assign[0].to.sub[0] = expr_leaf(p->m, EXPR_INDEX, x->chunk);
+    s->operand[s->operands++] = loops_ref(x->l, low ? p->low : p->sum);
+    s->operand[0].sub[0] = expr_make(p->m, EXPR_SUB, expr_leaf(p->m, EXPR_HI, p->keys), expr_int(p->m, 1), NULL);
+    return slot;
+}
+
+void lower_sums_of_states(struct lowering *x, struct stmt *keys, struct stmt *fold)
+{
+    struct chunk_sums sums, *const p = &sums;
+    const struct value *const terms = find_sums(p, x);
+    if (!terms || !have_rows(p, keys->body) || !have_rows(p, fold)) return;
+    sum_before(p, terms, &keys->body);
+    struct stmt **end = &keys->body;
+    while (*end) end = &(*end)->next;
+    const int sum = leave_sum(p, &end, false), low = leave_sum(p, &end, true);
+    p->sum = sum;
+    p->low = low;
+    p->slots = true;
+    read_all_tiles(p, fold);
+}
+
+struct stmt *lower_over_chunk(struct lowering *x, struct stmt *body)
+{
+    struct chunk_sums sums, *const p = &sums;
+    const struct value *const terms = find_sums(p, x);
+    const int64_t length = x->m->axis[x->chunk].extent;
+    const struct expr *const from = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_LO, x->chunk),
+                                              expr_int(x->m, length), NULL),
+                             *const end = expr_make(x->m, EXPR_ADD, from, expr_int(x->m, length), NULL);
+    struct stmt **at = lower_new_list(x);
+    struct stmt *const loop = lower_loop_over(
+        x, &at, x->stream, from, expr_make(x->m, EXPR_MIN, expr_leaf(x->m, EXPR_SIZE, x->stream), end, NULL), length);
+    loop->body = body;
+    if (terms && have_rows(p, body)) sum_before(p, terms, &loop->body);
+    return loop;
 }

@@ -208,6 +208,55 @@ static void terms_by_elements(struct lowering *x)
     x->last_axis = axes;
 }
 
+/* Whether v, with elements, is a row of an array of the caller, perhaps scaled, or a sum over keys. */
+static bool fits_elements(const struct lowering *x, int v)
+{
+    const struct value *const value = &x->g->value[v];
+    const int last = value->rank ? value->axes[value->rank - 1] : -1;
+    if (last < 0 || lower_run_time(x, last) || x->lowered[v].stage == STATE || value->op == GRAPH_REDUCE) return true;
+    if (value->op != GRAPH_CONTRACT) return is_elementwise(x->g, v) || x->lowered[v].stage == AFTER;
+    bool sums_keys = false;
+    for (int k = 0; k < value->operands; k++)
+        sums_keys |= x->lowered[value->operand[k].of].stage == STATE || ref_uses_axis(&value->operand[k], x->stream);
+    return sums_keys;
+}
+
+/* Whether the sum v over pairs has keys of other chunks than the query's. */
+static bool reads_other_chunks(const struct lowering *x, int v)
+{
+    const struct value *const value = &x->g->value[v];
+    const struct expr *const where = value->where;
+    if (!where || x->lowered[v].stage == STATE) return false;
+    const struct expr *const length = expr_int(x->m, x->m->axis[x->chunk].extent),
+                             *const first = expr_make(x->m, EXPR_MUL, x->chunk_of, length, NULL),
+                             *const in_chunk = expr_make(x->m, EXPR_LE, first, expr_leaf(x->m, EXPR_INDEX, x->stream),
+                                                         NULL);
+    return where->op != EXPR_AND || (where->arg[0] != in_chunk && where->arg[1] != in_chunk);
+}
+
+/* Puts elements into the lanes of all tiles of a linear form, if its decay has elements for each pair (emit/decayed.c).
+   Rows are read as they are stored, so nothing has to be transposed. */
+static void states_by_elements(struct lowering *x)
+{
+    const int elements = elements_of_pairs(x->g);
+    if (!program_is_forward(&x->c->program) || !x->prefix || x->rows >= 0 || x->slices >= 0 || x->lane < 0 ||
+        x->outer || elements < 0 || !fills_vectors(x->c, &x->m->axis[elements]) || lower_has_padding(x) || !x->last ||
+        x->m->axis[x->chunk].extent > MAX_CHUNK_OF_ELEMENTS || x->c->tiling.tile_k != x->m->axis[x->chunk].extent ||
+        x->m->dtype != dtype_of_sums(x->m->dtype))
+        return;
+    for (int v = 0; v < x->g->values; v++)
+        if (!fits_elements(x, v) || reads_other_chunks(x, v)) return;
+    int *const axes = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *axes);
+    for (int v = 0; v < x->g->values; v++) {
+        const struct value *const value = &x->g->value[v];
+        axes[v] = value_has_axis(value, x->stream) ? x->stream : value_has_axis(value, x->lane) ? x->lane : -1;
+        for (int k = 0; k < value->rank; k++)
+            if (!lower_run_time(x, value->axes[k])) axes[v] = value->axes[k];
+    }
+    x->last_axis = axes;
+    x->by_elements = x->whole_chunk = true;
+}
+
 /* Appends the loops for a graph whose outputs share loops. */
 static void lower_outputs(struct compilation *c, const struct graph *g, struct stmt **at)
 {
@@ -233,6 +282,7 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
     x->by_elements = by_chunks && forward && elements_of_pairs(g) >= 0;
     if (!by_chunks && !classify(x)) return;
     terms_by_elements(x);
+    if (!by_chunks && x->solve < 0) states_by_elements(x);
     bool states = false;
     for (int v = 0; v < x->g->values; v++) {
         states |= x->lowered[v].stage == STATE;

@@ -205,6 +205,13 @@ void lower_by_chunks(struct lowering *x, struct stmt **at);
 /* Makes the body of `loop`, which has the range of a chunk's keys, compute the prefix sums of a decay of elements. Does
    nothing if their terms read other values than real arrays. (chunk_sums.c) */
 void lower_chunk_sums(struct lowering *x, struct stmt *loop, int keys, int queries);
+/* Let the loops of states compute the sums, if their tiles have elements in the lanes:
+   - lower_sums_of_states: the body of `keys`, the loop over a chunk's keys, computes the sums. It leaves those of the
+     whole chunk in slots, which the statements `fold` read.
+   - lower_over_chunk: returns a loop over the keys of the current chunk, as one tile, around `body`, the statements of
+     the chunk's queries. It computes the sums again. */
+void lower_sums_of_states(struct lowering *x, struct stmt *keys, struct stmt *fold);
+struct stmt *lower_over_chunk(struct lowering *x, struct stmt *body);
 /* Lowers a graph whose output is a SOLVE with features, at *at. Each head has one loop over chunks of keys. (solve.c)
  */
 void lower_solution(struct lowering *x, struct stmt **at);

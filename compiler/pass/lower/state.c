@@ -441,6 +441,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     struct stmt *stream = lower_stream_loop(x, &x->before, from, to);
     stream->body = *inside;
     if (x->rows >= 0) stream->where = region;
+    if (x->whole_chunk) lower_sums_of_states(x, stream, *fold);
     keys->body = *before;
     *in_window = *fold;
     while (*in_window) in_window = &(*in_window)->next;
@@ -457,6 +458,7 @@ void lower_states(struct lowering *x, struct stmt **at)
         *in_chunk = *x->opened;
         while (*in_chunk) in_chunk = &(*in_chunk)->next;
         lower_query_loops(x, &in_chunk, open, false, body);
+        if (x->whole_chunk) queries->body = lower_over_chunk(x, queries->body);
         if (x->slices >= 0) all_slice_sums(x, &begin_end, &in_window, &at);
     } else
         lower_query_loops(x, &at, open, true, body);

@@ -27,6 +27,9 @@
 static const double A_MAP = 16, A_FUNCTION = 24;
 /* The length of a chunk with the delta rule. It is short, because decoding solves the last chunk again in each call. */
 enum { CHUNK_OF_SOLVE = 32, CHUNK_OF_STATE = 16 };
+/* The length of a chunk of forward if elements decay differently and rows are whole vectors (lower/lower.c). A pair
+   then takes no exponentials. */
+enum { CHUNK_OF_ELEMENTS = 32 };
 
 static const char only_causal[] = "with 'delta', the only mask that is compiled is 'causal'";
 
@@ -148,6 +151,14 @@ static bool find_sums(const struct separation *x, struct plan *plan, const struc
     return true;
 }
 
+/* Whether forward has an exponential for each term of an inner product, and can have the terms in the lanes. */
+static bool decays_in_lanes(const struct separation *x)
+{
+    const enum dtype dtype = x->c->spec->dtype;
+    return x->exponentials && x->sums && program_is_forward(&x->c->program) && dtype == dtype_of_sums(dtype) &&
+           x->c->spec->head_dim % (x->c->target->vector_bytes / dtype_bytes(dtype)) == 0;
+}
+
 /* Sets the plan's members for the region `where`. Returns false after separate_none if no state can cover it. */
 static bool find_region(struct separation *x, const struct expr *where, struct plan *plan)
 {
@@ -260,7 +271,8 @@ static bool make_plan(struct separation *x, struct plan *plan)
                                     graph_find_solve(x->g) >= 0
                                         ? (program_keeps_state(&x->c->program) ? CHUNK_OF_STATE : CHUNK_OF_SOLVE)
 
-                                        : chunk_length(features, columns, pair + 2 * columns));
+                                    : decays_in_lanes(x) ? CHUNK_OF_ELEMENTS
+                                                         : chunk_length(features, columns, pair + 2 * columns));
         x->c->separated.chunk_is_free = true;
     }
     return plan->features && plan->features->kind != NODE_FACTOR;
