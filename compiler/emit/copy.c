@@ -1,6 +1,7 @@
 /* Prints COPY statements. They copy a part of an array to a tile, or a tile to an array. A copy can also widen
    narrow elements, round to bf16, transpose, or join two neighbours into a pair. */
 #include "printer.h"
+#include "../analysis/analysis.h"
 
 #include <string.h>
 
@@ -41,9 +42,10 @@ static const char *padded_end(struct emitter *x, int lane)
 }
 
 /* Returns how many rows of `axis` a transposition prefetches early. If the next tile of this thread is unknown, it
-   prefetches the next rows of the current tile. */
+   prefetches the next rows of the current tile. If chunks run from the last one on, the next tile is before it. */
 static int prefetched_rows(const struct emitter *x, int axis)
 {
+    if (x->c->graph->by_chunks && chunk_direction(x->c->graph, 0) < 0) return -(int)x->c->tiling.tile_k;
     return x->from_last[axis] && !x->block[axis] ? x->lanes : PREFETCH_ROWS;
 }
 
