@@ -1352,12 +1352,10 @@ TARGET_v4 static void
     float *const q_tile = (float *)(void *)(work + 123776); /* [d: 64, i: 32] */
     float *const log_decay_q_tile = (float *)(void *)(work + 45568); /* [i: 32] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 45696); /* [i: 32] */
-    float *const score_2_turned = (float *)(void *)(work + 65920); /* [j: 32, i: 32] */
-    float *const weight_5_turned = (float *)(void *)(work + 41216); /* [i: 32, j: 32] */
+    float *const weight_4_turned = (float *)(void *)(work + 65920); /* [i: 32, j: 32] */
     float *const corrected_turned = (float *)(void *)(work + 65920); /* [e: 64, t_key: 32] */
     float *const score_4_turned = (float *)(void *)(work + 16512); /* [j: 32, t_key: 32] */
-    float *const score_4_turned_2 = (float *)(void *)(work + 16384); /* [j: 32, t_key: 32] */
-    float *const weight_8_turned = (float *)(void *)(work + 16512); /* [t_key: 32, j: 32] */
+    float *const weight_turned = (float *)(void *)(work + 16512); /* [t_key: 32, j: 32] */
     for (int64_t m = 0; m < members; m++) {
         /* state = 0.0f */
         for (int64_t f = 0; f < 64; f++) {
@@ -1372,7 +1370,7 @@ TARGET_v4 static void
                 j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, -32);
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -1385,7 +1383,7 @@ TARGET_v4 static void
                 if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
                     /* saved_solution_tile = saved_solution, with zeros beyond the last row */
                     transpose_padded_v4(saved_solution + j0 * saved_solution_row, saved_solution_row, j1 - j0, 64,
-                        saved_solution_tile, 32, 64);
+                        saved_solution_tile, 32, -32);
                 }
                 /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -1566,7 +1564,7 @@ TARGET_v4 static void
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+                        transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, -32);
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                         for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                             log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
@@ -1704,39 +1702,28 @@ TARGET_v4 static void
                                 dot12_v4(round_up(j1 - j0, 16), i1 - i0, q_tile, weight_3, sum_2);
                         }
                         if (linear_part_5) {
-                            /* score_2_turned = score_2, with zeros beyond the last row */
-                            transpose_padded_v4(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32, 64);
-                            /* score_3 = score_2_turned * neg(score_3) */
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                                    store_v4(score_3 + j * 32 + i, load_v4(score_2_turned + j * 32 + i) *
-                                        (-load_v4(score_3 + j * 32 + i)));
+                            /* weight_4_turned = score_3, with zeros beyond the last row */
+                            transpose_padded_v4(score_3, 32, j1 - j0, i1 - i0, weight_4_turned, 32, -32);
+                            /* weight_4_turned = score_2 * neg(weight_4_turned) */
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                    store_v4(weight_4_turned + i * 32 + j, load_v4(score_2 + i * 32 + j) *
+                                        (-load_v4(weight_4_turned + i * 32 + j)));
                                 }
                             }
-                            /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
-                            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                                const ints_v4 t_43 = (i0 + i + lane_v4) + query_start;
-                                for (int64_t j = 0; j < j1 - j0; j++) {
-                                    store_v4(score_3 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_43,
-                                        mask_v4), load_v4(score_3 + j * 32 + i), splat_v4(0.0f)));
-                                }
-                            }
-                            /* weight_5_turned = score_3, with zeros beyond the last row */
-                            transpose_padded_v4(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32, 64);
-                            /* row_sum += weight_5_turned */
-                            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                                vec_v4 row_sum_in[2];
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                    row_sum_in[vector] = (vec_v4){0};
-                                }
+                            /* weight_4_turned = select(j <= (i + query_start), weight_4_turned, 0.0f);
+                               row_sum += weight_4_turned */
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                const ints_v4 t_43 = j0 + j + lane_v4;
+                                vec_v4 row_sum_in = (vec_v4){0};
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                        row_sum_in[vector] += load_v4(weight_5_turned + i * 32 + j);
-                                    }
+                                    const vec_v4 weight_4_turned_44 = load_v4(weight_4_turned + i * 32 + j);
+                                    const vec_v4 weight_4_turned_new45 = pick_v4(__builtin_convertvector(t_43 <= ((i0 +
+                                        i) + query_start), mask_v4), weight_4_turned_44, splat_v4(0.0f));
+                                    store_v4(weight_4_turned + i * 32 + j, weight_4_turned_new45);
+                                    row_sum_in += weight_4_turned_new45;
                                 }
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                    store_v4(row_sum + j, load_v4(row_sum + j) + row_sum_in[vector]);
-                                }
+                                store_v4(row_sum + j, load_v4(row_sum + j) + row_sum_in);
                             }
                         }
                     }
@@ -1789,7 +1776,7 @@ TARGET_v4 static void
                             store_v4(query_4 + t_key, splat_v4(0.0f));
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
-                        transpose_padded_v4(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
+                        transpose_padded_v4(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, -32);
                         /* query_4 += corrected_turned * saved_solution_tile */
                         for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
                             vec_v4 query_4_in[2];
@@ -1808,9 +1795,9 @@ TARGET_v4 static void
                             }
                         }
                         /* query_scale_3 = select(m == 0, query_4, 0.0f) */
-                        const int t_44 = m == 0;
+                        const int t_46 = m == 0;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            store_v4(query_scale_3 + j, t_44 ? load_v4(query_4 + ((j0 + j) - t_key0)) : splat_v4(0.0f));
+                            store_v4(query_scale_3 + j, t_46 ? load_v4(query_4 + ((j0 + j) - t_key0)) : splat_v4(0.0f));
                         }
                         /* dbeta_array = query_scale_3 */
                         for (int64_t j = 0; j < j1 - j0; j++)
@@ -1832,26 +1819,26 @@ TARGET_v4 static void
                         /* weight_6 = score_4 * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
                            log_decay_k_low_tile_2)) * 1.442695f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const vec_v4 log_decay_k_tile_2_45 = load_v4(log_decay_k_tile_2 + j);
-                            const vec_v4 log_decay_k_low_tile_2_46 = load_v4(log_decay_k_low_tile_2 + j);
+                            const vec_v4 log_decay_k_tile_2_47 = load_v4(log_decay_k_tile_2 + j);
+                            const vec_v4 log_decay_k_low_tile_2_48 = load_v4(log_decay_k_low_tile_2 + j);
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                                 store_v4(weight_6 + t_key * 32 + j, load_v4(score_4 + t_key * 32 + j) *
-                                    exp2_v4(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_45) +
-                                    (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_46)) * 1.442695f));
+                                    exp2_v4(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_47) +
+                                    (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_48)) * 1.442695f));
                             }
                         }
                         /* weight_6 = select(j < t_key, weight_6, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_47 = j0 + j + lane_v4;
+                            const ints_v4 t_49 = j0 + j + lane_v4;
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                store_v4(weight_6 + t_key * 32 + j, pick_v4(__builtin_convertvector(t_47 < (t_key0 +
+                                store_v4(weight_6 + t_key * 32 + j, pick_v4(__builtin_convertvector(t_49 < (t_key0 +
                                     t_key), mask_v4), load_v4(weight_6 + t_key * 32 + j), splat_v4(0.0f)));
                             }
                         }
                     }
                     if (linear_part_2) {
                         /* weight_6_turned = weight_6, with zeros beyond the last row */
-                        transpose_padded_v4(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, 64);
+                        transpose_padded_v4(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, -32);
                         /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
                         if (__builtin_expect(!finite_v4(query_features, 32, 64, j1 - j0),
                             0)) { /* infinity and NaN affect only queries that see them */
@@ -1876,7 +1863,7 @@ TARGET_v4 static void
                         }
                         /* linear_part_2 = sum_3, transposed back */
                         transpose_out_v4(sum_3, 32, 64, t_key1 - t_key0, linear_part_2 + t_key0 * linear_part_2_row,
-                            linear_part_2_row, 64);
+                            linear_part_2_row, -32);
                     }
                     if (linear_part_3) {
                         /* sum_4[d][j] = sum over t_key of query_features * weight_6 */
@@ -1902,39 +1889,39 @@ TARGET_v4 static void
                         /* sum_2 = (query_3 + sum_2) + sum_4; query_sum_5 += sum_2 * (k_tile * select(query_sum == 0.0f,
                            0.0f, neg((1.0f / sqrt(query_sum)) ... */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const vec_v4 query_sum_50 = load_v4(query_sum + j);
-                            const vec_v4 t_51 = sqrt_v4(query_sum_50);
-                            const vec_v4 t_52 = pick_v4(query_sum_50 == 0.0f, splat_v4(0.0f),
-                                (-((1.0f / t_51) * (0.5f / t_51))) / t_51);
+                            const vec_v4 query_sum_52 = load_v4(query_sum + j);
+                            const vec_v4 t_53 = sqrt_v4(query_sum_52);
+                            const vec_v4 t_54 = pick_v4(query_sum_52 == 0.0f, splat_v4(0.0f),
+                                (-((1.0f / t_53) * (0.5f / t_53))) / t_53);
                             vec_v4 query_sum_5_in = (vec_v4){0};
                             for (int64_t d = 0; d < 64; d++) {
-                                const vec_v4 sum_2_48 = load_v4(sum_2 + d * 32 + j);
-                                const vec_v4 sum_2_new49 = (load_v4(query_3 + d * 32 + j) + sum_2_48) + load_v4(sum_4 +
+                                const vec_v4 sum_2_50 = load_v4(sum_2 + d * 32 + j);
+                                const vec_v4 sum_2_new51 = (load_v4(query_3 + d * 32 + j) + sum_2_50) + load_v4(sum_4 +
                                     d * 32 + j);
-                                store_v4(sum_2 + d * 32 + j, sum_2_new49);
-                                query_sum_5_in += sum_2_new49 * (load_v4(k_tile + d * 32 + j) * t_52);
+                                store_v4(sum_2 + d * 32 + j, sum_2_new51);
+                                query_sum_5_in += sum_2_new51 * (load_v4(k_tile + d * 32 + j) * t_54);
                             }
                             store_v4(query_sum_5 + j, load_v4(query_sum_5 + j) + query_sum_5_in);
                         }
                         /* sum_2 = (sum_2 * select(query_sum == 0.0f, 0.0f,
                            1.0f / sqrt(query_sum))) + (query_sum_5 * (k_tile * 2.0f)) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const vec_v4 query_sum_53 = load_v4(query_sum + j);
-                            const vec_v4 t_54 = pick_v4(query_sum_53 == 0.0f, splat_v4(0.0f),
-                                1.0f / sqrt_v4(query_sum_53));
-                            const vec_v4 query_sum_5_55 = load_v4(query_sum_5 + j);
+                            const vec_v4 query_sum_55 = load_v4(query_sum + j);
+                            const vec_v4 t_56 = pick_v4(query_sum_55 == 0.0f, splat_v4(0.0f),
+                                1.0f / sqrt_v4(query_sum_55));
+                            const vec_v4 query_sum_5_57 = load_v4(query_sum_5 + j);
                             for (int64_t d = 0; d < 64; d++) {
-                                store_v4(sum_2 + d * 32 + j, (load_v4(sum_2 + d * 32 + j) * t_54) + (query_sum_5_55 *
+                                store_v4(sum_2 + d * 32 + j, (load_v4(sum_2 + d * 32 + j) * t_56) + (query_sum_5_57 *
                                     (load_v4(k_tile + d * 32 + j) * 2.0f)));
                             }
                         }
                         /* linear_part_3 = sum_2, transposed back */
                         transpose_out_v4(sum_2, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
-                            linear_part_3_row, 64);
+                            linear_part_3_row, -32);
                     }
                     if (linear_part_4) {
                         /* score_4_turned = score_4, with zeros beyond the last row */
-                        transpose_padded_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, 64);
+                        transpose_padded_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, -32);
                         /* score_4_turned = score_4_turned * score */
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
@@ -1948,14 +1935,14 @@ TARGET_v4 static void
                         }
                         /* score_4_turned = select(j < t_key, score_4_turned, 0.0f); row_sum_2 += score_4_turned */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                            const ints_v4 t_56 = t_key0 + t_key + lane_v4;
+                            const ints_v4 t_58 = t_key0 + t_key + lane_v4;
                             vec_v4 row_sum_2_in = (vec_v4){0};
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                const vec_v4 score_4_turned_57 = load_v4(score_4_turned + j * 32 + t_key);
-                                const vec_v4 score_4_turned_new58 = pick_v4(__builtin_convertvector((j0 + j) < t_56,
-                                    mask_v4), score_4_turned_57, splat_v4(0.0f));
-                                store_v4(score_4_turned + j * 32 + t_key, score_4_turned_new58);
-                                row_sum_2_in += score_4_turned_new58;
+                                const vec_v4 score_4_turned_59 = load_v4(score_4_turned + j * 32 + t_key);
+                                const vec_v4 score_4_turned_new60 = pick_v4(__builtin_convertvector((j0 + j) < t_58,
+                                    mask_v4), score_4_turned_59, splat_v4(0.0f));
+                                store_v4(score_4_turned + j * 32 + t_key, score_4_turned_new60);
+                                row_sum_2_in += score_4_turned_new60;
                             }
                             store_v4(row_sum_2 + t_key, load_v4(row_sum_2 + t_key) + row_sum_2_in);
                         }
@@ -1968,43 +1955,31 @@ TARGET_v4 static void
                             linear_part_4[(t_key0 + t_key)] = row_sum_2[t_key];
                     }
                     if (linear_part_5) {
-                        /* score_4_turned_2 = score_4, with zeros beyond the last row */
-                        transpose_padded_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32, 64);
-                        /* score = score_4_turned_2 * neg(score) */
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                                store_v4(score + j * 32 + t_key, load_v4(score_4_turned_2 + j * 32 + t_key) *
-                                    (-load_v4(score + j * 32 + t_key)));
+                        /* weight_turned = score, with zeros beyond the last row */
+                        transpose_padded_v4(score, 32, j1 - j0, t_key1 - t_key0, weight_turned, 32, -32);
+                        /* weight_turned = score_4 * neg(weight_turned) */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                store_v4(weight_turned + t_key * 32 + j, load_v4(score_4 + t_key * 32 + j) *
+                                    (-load_v4(weight_turned + t_key * 32 + j)));
                             }
                         }
                         /* row_sum_3 = 0.0f */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             store_v4(row_sum_3 + j, splat_v4(0.0f));
                         }
-                        /* score = select(j < t_key, score, 0.0f) */
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                            const ints_v4 t_59 = t_key0 + t_key + lane_v4;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 32 + t_key, pick_v4(__builtin_convertvector((j0 + j) < t_59,
-                                    mask_v4), load_v4(score + j * 32 + t_key), splat_v4(0.0f)));
-                            }
-                        }
-                        /* weight_8_turned = score, with zeros beyond the last row */
-                        transpose_padded_v4(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32, 64);
-                        /* row_sum_3 += weight_8_turned */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                            vec_v4 row_sum_3_in[2];
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                row_sum_3_in[vector] = (vec_v4){0};
-                            }
+                        /* weight_turned = select(j < t_key, weight_turned, 0.0f); row_sum_3 += weight_turned */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const ints_v4 t_61 = j0 + j + lane_v4;
+                            vec_v4 row_sum_3_in = (vec_v4){0};
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                    row_sum_3_in[vector] += load_v4(weight_8_turned + t_key * 32 + j);
-                                }
+                                const vec_v4 weight_turned_62 = load_v4(weight_turned + t_key * 32 + j);
+                                const vec_v4 weight_turned_new63 = pick_v4(__builtin_convertvector(t_61 < (t_key0 +
+                                    t_key), mask_v4), weight_turned_62, splat_v4(0.0f));
+                                store_v4(weight_turned + t_key * 32 + j, weight_turned_new63);
+                                row_sum_3_in += weight_turned_new63;
                             }
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                store_v4(row_sum_3 + j, load_v4(row_sum_3 + j) + row_sum_3_in[vector]);
-                            }
+                            store_v4(row_sum_3 + j, load_v4(row_sum_3 + j) + row_sum_3_in);
                         }
                         /* row_sum = (row_sum + query_sum_3) + row_sum_3 */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2096,11 +2071,9 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
     float *const query_sum_5 = (float *)(void *)(work + 16384); /* [i: 32] */
     float *const sum_from_state_2 = (float *)(void *)(work + 41216); /* [f: 64, i: 32] */
     float *const query_8 = (float *)(void *)(work + 49408); /* [f: 64, i: 32] */
-    float *const score = (float *)(void *)(work + 57600); /* [i: 32, j: 32] */
-    float *const key_features_turned = (float *)(void *)(work + 61696); /* [e: 64, j: 32] */
-    float *const weight = (float *)(void *)(work + 61696); /* [i: 32, j: 32] */
-    float *const sum = (float *)(void *)(work + 61696); /* [d: 64, i: 32] */
-    float *const weight_turned = (float *)(void *)(work + 69888); /* [j: 32, i: 32] */
+    float *const score = (float *)(void *)(work + 57600); /* [j: 32, i: 32] */
+    float *const weight = (float *)(void *)(work + 61696); /* [j: 32, i: 32] */
+    float *const sum = (float *)(void *)(work + 65792); /* [d: 64, i: 32] */
     float *const query_sum_6 = (float *)(void *)(work + 32896); /* [i: 32] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
@@ -2124,10 +2097,9 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
     float *const linear_part_4_tile = (float *)(void *)(work + 90752); /* [t_key: 32] */
     float *const linear_part_5_tile = (float *)(void *)(work + 90880); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 91008); /* [d: 64, i: 32] */
-    float *const dout_tile = (float *)(void *)(work + 49408); /* [e: 64, i: 32] */
+    float *const dout_tile = (float *)(void *)(work + 61696); /* [e: 64, i: 32] */
     float *const log_decay_q_tile = (float *)(void *)(work + 90752); /* [i: 32] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 99200); /* [i: 32] */
-    float *const score_turned = (float *)(void *)(work + 53504); /* [j: 32, i: 32] */
     for (int64_t m = 0; m < members; m++) {
         /* state = 0.0f */
         for (int64_t f = 0; f < 64; f++) {
@@ -2382,38 +2354,33 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                             }
                         }
                         if (dq || dlog_decay_q) {
-                            /* key_features_turned = key_features, with zeros beyond the last row */
-                            transpose_padded_v4(key_features, 64, j1 - j0, 64, key_features_turned, 32, 64);
-                            /* score[i][j] = sum over e of dout * key_features_turned */
-                            dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                                key_features_turned, score);
+                            /* score[j][i] = sum over e of key_features * dout_tile */
+                            dot14_v4(round_up(i1 - i0, 16), j1 - j0, key_features, dout_tile, score);
                         }
                         if (dq) {
-                            /* weight = score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                               log_decay_k_low_tile)) * 1.442695f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const vec_v4 log_decay_k_tile_29 = load_v4(log_decay_k_tile + j);
-                                const vec_v4 log_decay_k_low_tile_30 = load_v4(log_decay_k_low_tile + j);
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    store_v4(weight + i * 32 + j, load_v4(score + i * 32 + j) * exp2_v4((((log_decay_q[m
-                                        * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_29) + ((log_decay_q_low[m *
-                                        log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_30)) * 1.442695f));
+                            /* weight = score * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                               log_decay_k_low)) * 1.442695f) */
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                const vec_v4 log_decay_q_tile_29 = load_v4(log_decay_q_tile + i);
+                                const vec_v4 log_decay_q_low_tile_30 = load_v4(log_decay_q_low_tile + i);
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    store_v4(weight + j * 32 + i, load_v4(score + j * 32 + i) *
+                                        exp2_v4(((log_decay_q_tile_29 - log_decay_k[(j0 + j)]) +
+                                        (log_decay_q_low_tile_30 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                                 }
                             }
                             /* weight = select(j <= (i + query_start), weight, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const ints_v4 t_31 = j0 + j + lane_v4;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    store_v4(weight + i * 32 + j, pick_v4(__builtin_convertvector(t_31 <= ((i0 + i) +
-                                        query_start), mask_v4), load_v4(weight + i * 32 + j), splat_v4(0.0f)));
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                const ints_v4 t_31 = (i0 + i + lane_v4) + query_start;
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    store_v4(weight + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_31,
+                                        mask_v4), load_v4(weight + j * 32 + i), splat_v4(0.0f)));
                                 }
                             }
-                            /* weight_turned = weight, with zeros beyond the last row */
-                            transpose_padded_v4(weight, 32, i1 - i0, j1 - j0, weight_turned, 32, 64);
-                            /* sum[d][i] = sum over j of query_features * weight_turned */
+                            /* sum[d][i] = sum over j of query_features * weight */
                             if (__builtin_expect(!finite_v4(query_features, 32, 64, j1 - j0),
                                 0)) { /* infinity and NaN affect only queries that see them */
-                                dot15_v4(round_up(i1 - i0, 16), j1 - j0, query_features, weight_turned, sum);
+                                dot15_v4(round_up(i1 - i0, 16), j1 - j0, query_features, weight, sum);
                                 for (int64_t j = 0; j < j1 - j0; j++) {
                                     mask_v4 in_region[2] = {0};
                                     if (finite_v4(query_features + j * 1, 32, 64, 1)) continue;
@@ -2421,11 +2388,11 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                                         in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) +
                                             query_start), mask_v4);
                                     }
-                                    add_seen_v4(64, sum, 32, query_features + j * 1, 32, weight_turned + j * 32,
-                                        in_region, i1 - i0);
+                                    add_seen_v4(64, sum, 32, query_features + j * 1, 32, weight + j * 32, in_region,
+                                        i1 - i0);
                                 }
                             } else
-                                dot16_v4(round_up(i1 - i0, 16), j1 - j0, query_features, weight_turned, sum);
+                                dot16_v4(round_up(i1 - i0, 16), j1 - j0, query_features, weight, sum);
                         }
                         if (dq || dlog_decay_q) {
                             /* query_sum_5 += q_tile * q_tile; sum = query_8 + sum */
@@ -2494,16 +2461,14 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                             }
                             /* score_2[j][i] = sum over d of query_features * q_tile */
                             dot0_v4(round_up(i1 - i0, 16), j1 - j0, query_features, q_tile, score_2);
-                            /* score_turned = score, with zeros beyond the last row */
-                            transpose_padded_v4(score, 32, i1 - i0, j1 - j0, score_turned, 32, 64);
-                            /* score_2 = score_turned * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
+                            /* score_2 = score * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
                                (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)) */
                             for (int64_t i = 0; i < i1 - i0; i += 16) {
                                 const vec_v4 log_decay_q_tile_41 = load_v4(log_decay_q_tile + i);
                                 const vec_v4 log_decay_q_low_tile_42 = load_v4(log_decay_q_low_tile + i);
                                 for (int64_t j = 0; j < j1 - j0; j++) {
-                                    store_v4(score_2 + j * 32 + i, load_v4(score_turned + j * 32 + i) * (load_v4(score_2
-                                        + j * 32 + i) * exp2_v4(((log_decay_q_tile_41 - log_decay_k[(j0 + j)]) +
+                                    store_v4(score_2 + j * 32 + i, load_v4(score + j * 32 + i) * (load_v4(score_2 + j *
+                                        32 + i) * exp2_v4(((log_decay_q_tile_41 - log_decay_k[(j0 + j)]) +
                                         (log_decay_q_low_tile_42 - log_decay_k_low[(j0 + j)])) * 1.442695f)));
                                 }
                             }
@@ -3831,12 +3796,10 @@ TARGET_v3 static void
     float *const q_tile = (float *)(void *)(work + 123776); /* [d: 64, i: 32] */
     float *const log_decay_q_tile = (float *)(void *)(work + 45568); /* [i: 32] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 45696); /* [i: 32] */
-    float *const score_2_turned = (float *)(void *)(work + 65920); /* [j: 32, i: 32] */
-    float *const weight_5_turned = (float *)(void *)(work + 41216); /* [i: 32, j: 32] */
+    float *const weight_4_turned = (float *)(void *)(work + 65920); /* [i: 32, j: 32] */
     float *const corrected_turned = (float *)(void *)(work + 65920); /* [e: 64, t_key: 32] */
     float *const score_4_turned = (float *)(void *)(work + 16512); /* [j: 32, t_key: 32] */
-    float *const score_4_turned_2 = (float *)(void *)(work + 16384); /* [j: 32, t_key: 32] */
-    float *const weight_8_turned = (float *)(void *)(work + 16512); /* [t_key: 32, j: 32] */
+    float *const weight_turned = (float *)(void *)(work + 16512); /* [t_key: 32, j: 32] */
     for (int64_t m = 0; m < members; m++) {
         /* state = 0.0f */
         for (int64_t f = 0; f < 64; f++) {
@@ -3851,7 +3814,7 @@ TARGET_v3 static void
                 j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, -32);
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -3864,7 +3827,7 @@ TARGET_v3 static void
                 if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
                     /* saved_solution_tile = saved_solution, with zeros beyond the last row */
                     transpose_padded_v3(saved_solution + j0 * saved_solution_row, saved_solution_row, j1 - j0, 64,
-                        saved_solution_tile, 32, 64);
+                        saved_solution_tile, 32, -32);
                 }
                 /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -4045,7 +4008,7 @@ TARGET_v3 static void
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+                        transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, -32);
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                         for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                             log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
@@ -4182,39 +4145,28 @@ TARGET_v3 static void
                                 dot12_v3(round_up(j1 - j0, 8), i1 - i0, q_tile, weight_3, sum_2);
                         }
                         if (linear_part_5) {
-                            /* score_2_turned = score_2, with zeros beyond the last row */
-                            transpose_padded_v3(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32, 64);
-                            /* score_3 = score_2_turned * neg(score_3) */
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                                    store_v3(score_3 + j * 32 + i, load_v3(score_2_turned + j * 32 + i) *
-                                        (-load_v3(score_3 + j * 32 + i)));
+                            /* weight_4_turned = score_3, with zeros beyond the last row */
+                            transpose_padded_v3(score_3, 32, j1 - j0, i1 - i0, weight_4_turned, 32, -32);
+                            /* weight_4_turned = score_2 * neg(weight_4_turned) */
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                    store_v3(weight_4_turned + i * 32 + j, load_v3(score_2 + i * 32 + j) *
+                                        (-load_v3(weight_4_turned + i * 32 + j)));
                                 }
                             }
-                            /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
-                            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                                const ints_v3 t_43 = (i0 + i + lane_v3) + query_start;
-                                for (int64_t j = 0; j < j1 - j0; j++) {
-                                    store_v3(score_3 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_43,
-                                        mask_v3), load_v3(score_3 + j * 32 + i), splat_v3(0.0f)));
-                                }
-                            }
-                            /* weight_5_turned = score_3, with zeros beyond the last row */
-                            transpose_padded_v3(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32, 64);
-                            /* row_sum += weight_5_turned */
-                            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                                vec_v3 row_sum_in[2];
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                    row_sum_in[vector] = (vec_v3){0};
-                                }
+                            /* weight_4_turned = select(j <= (i + query_start), weight_4_turned, 0.0f);
+                               row_sum += weight_4_turned */
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                const ints_v3 t_43 = j0 + j + lane_v3;
+                                vec_v3 row_sum_in = (vec_v3){0};
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                        row_sum_in[vector] += load_v3(weight_5_turned + i * 32 + j);
-                                    }
+                                    const vec_v3 weight_4_turned_44 = load_v3(weight_4_turned + i * 32 + j);
+                                    const vec_v3 weight_4_turned_new45 = pick_v3(__builtin_convertvector(t_43 <= ((i0 +
+                                        i) + query_start), mask_v3), weight_4_turned_44, splat_v3(0.0f));
+                                    store_v3(weight_4_turned + i * 32 + j, weight_4_turned_new45);
+                                    row_sum_in += weight_4_turned_new45;
                                 }
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                    store_v3(row_sum + j, load_v3(row_sum + j) + row_sum_in[vector]);
-                                }
+                                store_v3(row_sum + j, load_v3(row_sum + j) + row_sum_in);
                             }
                         }
                     }
@@ -4267,7 +4219,7 @@ TARGET_v3 static void
                             store_v3(query_4 + t_key, splat_v3(0.0f));
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
-                        transpose_padded_v3(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
+                        transpose_padded_v3(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, -32);
                         /* query_4 += corrected_turned * saved_solution_tile */
                         for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
                             vec_v3 query_4_in[2];
@@ -4285,9 +4237,9 @@ TARGET_v3 static void
                             }
                         }
                         /* query_scale_3 = select(m == 0, query_4, 0.0f) */
-                        const int t_44 = m == 0;
+                        const int t_46 = m == 0;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            store_v3(query_scale_3 + j, t_44 ? load_v3(query_4 + ((j0 + j) - t_key0)) : splat_v3(0.0f));
+                            store_v3(query_scale_3 + j, t_46 ? load_v3(query_4 + ((j0 + j) - t_key0)) : splat_v3(0.0f));
                         }
                         /* dbeta_array = query_scale_3 */
                         for (int64_t j = 0; j < j1 - j0; j++)
@@ -4309,26 +4261,26 @@ TARGET_v3 static void
                         /* weight_6 = score_4 * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
                            log_decay_k_low_tile_2)) * 1.442695f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const vec_v3 log_decay_k_tile_2_45 = load_v3(log_decay_k_tile_2 + j);
-                            const vec_v3 log_decay_k_low_tile_2_46 = load_v3(log_decay_k_low_tile_2 + j);
+                            const vec_v3 log_decay_k_tile_2_47 = load_v3(log_decay_k_tile_2 + j);
+                            const vec_v3 log_decay_k_low_tile_2_48 = load_v3(log_decay_k_low_tile_2 + j);
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                                 store_v3(weight_6 + t_key * 32 + j, load_v3(score_4 + t_key * 32 + j) *
-                                    exp2_v3(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_45) +
-                                    (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_46)) * 1.442695f));
+                                    exp2_v3(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_47) +
+                                    (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_48)) * 1.442695f));
                             }
                         }
                         /* weight_6 = select(j < t_key, weight_6, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_47 = j0 + j + lane_v3;
+                            const ints_v3 t_49 = j0 + j + lane_v3;
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                store_v3(weight_6 + t_key * 32 + j, pick_v3(__builtin_convertvector(t_47 < (t_key0 +
+                                store_v3(weight_6 + t_key * 32 + j, pick_v3(__builtin_convertvector(t_49 < (t_key0 +
                                     t_key), mask_v3), load_v3(weight_6 + t_key * 32 + j), splat_v3(0.0f)));
                             }
                         }
                     }
                     if (linear_part_2) {
                         /* weight_6_turned = weight_6, with zeros beyond the last row */
-                        transpose_padded_v3(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, 64);
+                        transpose_padded_v3(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, -32);
                         /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
                         if (__builtin_expect(!finite_v3(query_features, 32, 64, j1 - j0),
                             0)) { /* infinity and NaN affect only queries that see them */
@@ -4353,7 +4305,7 @@ TARGET_v3 static void
                         }
                         /* linear_part_2 = sum_3, transposed back */
                         transpose_out_v3(sum_3, 32, 64, t_key1 - t_key0, linear_part_2 + t_key0 * linear_part_2_row,
-                            linear_part_2_row, 64);
+                            linear_part_2_row, -32);
                     }
                     if (linear_part_3) {
                         /* sum_4[d][j] = sum over t_key of query_features * weight_6 */
@@ -4379,39 +4331,39 @@ TARGET_v3 static void
                         /* sum_2 = (query_3 + sum_2) + sum_4; query_sum_5 += sum_2 * (k_tile * select(query_sum == 0.0f,
                            0.0f, neg((1.0f / sqrt(query_sum)) ... */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const vec_v3 query_sum_50 = load_v3(query_sum + j);
-                            const vec_v3 t_51 = sqrt_v3(query_sum_50);
-                            const vec_v3 t_52 = pick_v3(query_sum_50 == 0.0f, splat_v3(0.0f),
-                                (-((1.0f / t_51) * (0.5f / t_51))) / t_51);
+                            const vec_v3 query_sum_52 = load_v3(query_sum + j);
+                            const vec_v3 t_53 = sqrt_v3(query_sum_52);
+                            const vec_v3 t_54 = pick_v3(query_sum_52 == 0.0f, splat_v3(0.0f),
+                                (-((1.0f / t_53) * (0.5f / t_53))) / t_53);
                             vec_v3 query_sum_5_in = (vec_v3){0};
                             for (int64_t d = 0; d < 64; d++) {
-                                const vec_v3 sum_2_48 = load_v3(sum_2 + d * 32 + j);
-                                const vec_v3 sum_2_new49 = (load_v3(query_3 + d * 32 + j) + sum_2_48) + load_v3(sum_4 +
+                                const vec_v3 sum_2_50 = load_v3(sum_2 + d * 32 + j);
+                                const vec_v3 sum_2_new51 = (load_v3(query_3 + d * 32 + j) + sum_2_50) + load_v3(sum_4 +
                                     d * 32 + j);
-                                store_v3(sum_2 + d * 32 + j, sum_2_new49);
-                                query_sum_5_in += sum_2_new49 * (load_v3(k_tile + d * 32 + j) * t_52);
+                                store_v3(sum_2 + d * 32 + j, sum_2_new51);
+                                query_sum_5_in += sum_2_new51 * (load_v3(k_tile + d * 32 + j) * t_54);
                             }
                             store_v3(query_sum_5 + j, load_v3(query_sum_5 + j) + query_sum_5_in);
                         }
                         /* sum_2 = (sum_2 * select(query_sum == 0.0f, 0.0f,
                            1.0f / sqrt(query_sum))) + (query_sum_5 * (k_tile * 2.0f)) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const vec_v3 query_sum_53 = load_v3(query_sum + j);
-                            const vec_v3 t_54 = pick_v3(query_sum_53 == 0.0f, splat_v3(0.0f),
-                                1.0f / sqrt_v3(query_sum_53));
-                            const vec_v3 query_sum_5_55 = load_v3(query_sum_5 + j);
+                            const vec_v3 query_sum_55 = load_v3(query_sum + j);
+                            const vec_v3 t_56 = pick_v3(query_sum_55 == 0.0f, splat_v3(0.0f),
+                                1.0f / sqrt_v3(query_sum_55));
+                            const vec_v3 query_sum_5_57 = load_v3(query_sum_5 + j);
                             for (int64_t d = 0; d < 64; d++) {
-                                store_v3(sum_2 + d * 32 + j, (load_v3(sum_2 + d * 32 + j) * t_54) + (query_sum_5_55 *
+                                store_v3(sum_2 + d * 32 + j, (load_v3(sum_2 + d * 32 + j) * t_56) + (query_sum_5_57 *
                                     (load_v3(k_tile + d * 32 + j) * 2.0f)));
                             }
                         }
                         /* linear_part_3 = sum_2, transposed back */
                         transpose_out_v3(sum_2, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
-                            linear_part_3_row, 64);
+                            linear_part_3_row, -32);
                     }
                     if (linear_part_4) {
                         /* score_4_turned = score_4, with zeros beyond the last row */
-                        transpose_padded_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, 64);
+                        transpose_padded_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, -32);
                         /* score_4_turned = score_4_turned * score */
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
@@ -4425,14 +4377,14 @@ TARGET_v3 static void
                         }
                         /* score_4_turned = select(j < t_key, score_4_turned, 0.0f); row_sum_2 += score_4_turned */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                            const ints_v3 t_56 = t_key0 + t_key + lane_v3;
+                            const ints_v3 t_58 = t_key0 + t_key + lane_v3;
                             vec_v3 row_sum_2_in = (vec_v3){0};
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                const vec_v3 score_4_turned_57 = load_v3(score_4_turned + j * 32 + t_key);
-                                const vec_v3 score_4_turned_new58 = pick_v3(__builtin_convertvector((j0 + j) < t_56,
-                                    mask_v3), score_4_turned_57, splat_v3(0.0f));
-                                store_v3(score_4_turned + j * 32 + t_key, score_4_turned_new58);
-                                row_sum_2_in += score_4_turned_new58;
+                                const vec_v3 score_4_turned_59 = load_v3(score_4_turned + j * 32 + t_key);
+                                const vec_v3 score_4_turned_new60 = pick_v3(__builtin_convertvector((j0 + j) < t_58,
+                                    mask_v3), score_4_turned_59, splat_v3(0.0f));
+                                store_v3(score_4_turned + j * 32 + t_key, score_4_turned_new60);
+                                row_sum_2_in += score_4_turned_new60;
                             }
                             store_v3(row_sum_2 + t_key, load_v3(row_sum_2 + t_key) + row_sum_2_in);
                         }
@@ -4445,43 +4397,31 @@ TARGET_v3 static void
                             linear_part_4[(t_key0 + t_key)] = row_sum_2[t_key];
                     }
                     if (linear_part_5) {
-                        /* score_4_turned_2 = score_4, with zeros beyond the last row */
-                        transpose_padded_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32, 64);
-                        /* score = score_4_turned_2 * neg(score) */
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                                store_v3(score + j * 32 + t_key, load_v3(score_4_turned_2 + j * 32 + t_key) *
-                                    (-load_v3(score + j * 32 + t_key)));
+                        /* weight_turned = score, with zeros beyond the last row */
+                        transpose_padded_v3(score, 32, j1 - j0, t_key1 - t_key0, weight_turned, 32, -32);
+                        /* weight_turned = score_4 * neg(weight_turned) */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                store_v3(weight_turned + t_key * 32 + j, load_v3(score_4 + t_key * 32 + j) *
+                                    (-load_v3(weight_turned + t_key * 32 + j)));
                             }
                         }
                         /* row_sum_3 = 0.0f */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             store_v3(row_sum_3 + j, splat_v3(0.0f));
                         }
-                        /* score = select(j < t_key, score, 0.0f) */
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                            const ints_v3 t_59 = t_key0 + t_key + lane_v3;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 32 + t_key, pick_v3(__builtin_convertvector((j0 + j) < t_59,
-                                    mask_v3), load_v3(score + j * 32 + t_key), splat_v3(0.0f)));
-                            }
-                        }
-                        /* weight_8_turned = score, with zeros beyond the last row */
-                        transpose_padded_v3(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32, 64);
-                        /* row_sum_3 += weight_8_turned */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                            vec_v3 row_sum_3_in[2];
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                row_sum_3_in[vector] = (vec_v3){0};
-                            }
+                        /* weight_turned = select(j < t_key, weight_turned, 0.0f); row_sum_3 += weight_turned */
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const ints_v3 t_61 = j0 + j + lane_v3;
+                            vec_v3 row_sum_3_in = (vec_v3){0};
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                    row_sum_3_in[vector] += load_v3(weight_8_turned + t_key * 32 + j);
-                                }
+                                const vec_v3 weight_turned_62 = load_v3(weight_turned + t_key * 32 + j);
+                                const vec_v3 weight_turned_new63 = pick_v3(__builtin_convertvector(t_61 < (t_key0 +
+                                    t_key), mask_v3), weight_turned_62, splat_v3(0.0f));
+                                store_v3(weight_turned + t_key * 32 + j, weight_turned_new63);
+                                row_sum_3_in += weight_turned_new63;
                             }
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                store_v3(row_sum_3 + j, load_v3(row_sum_3 + j) + row_sum_3_in[vector]);
-                            }
+                            store_v3(row_sum_3 + j, load_v3(row_sum_3 + j) + row_sum_3_in);
                         }
                         /* row_sum = (row_sum + query_sum_3) + row_sum_3 */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4573,11 +4513,9 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
     float *const query_sum_5 = (float *)(void *)(work + 16384); /* [i: 32] */
     float *const sum_from_state_2 = (float *)(void *)(work + 41216); /* [f: 64, i: 32] */
     float *const query_8 = (float *)(void *)(work + 49408); /* [f: 64, i: 32] */
-    float *const score = (float *)(void *)(work + 57600); /* [i: 32, j: 32] */
-    float *const key_features_turned = (float *)(void *)(work + 61696); /* [e: 64, j: 32] */
-    float *const weight = (float *)(void *)(work + 61696); /* [i: 32, j: 32] */
-    float *const sum = (float *)(void *)(work + 61696); /* [d: 64, i: 32] */
-    float *const weight_turned = (float *)(void *)(work + 69888); /* [j: 32, i: 32] */
+    float *const score = (float *)(void *)(work + 57600); /* [j: 32, i: 32] */
+    float *const weight = (float *)(void *)(work + 61696); /* [j: 32, i: 32] */
+    float *const sum = (float *)(void *)(work + 65792); /* [d: 64, i: 32] */
     float *const query_sum_6 = (float *)(void *)(work + 32896); /* [i: 32] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
@@ -4601,10 +4539,9 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
     float *const linear_part_4_tile = (float *)(void *)(work + 90752); /* [t_key: 32] */
     float *const linear_part_5_tile = (float *)(void *)(work + 90880); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 91008); /* [d: 64, i: 32] */
-    float *const dout_tile = (float *)(void *)(work + 49408); /* [e: 64, i: 32] */
+    float *const dout_tile = (float *)(void *)(work + 61696); /* [e: 64, i: 32] */
     float *const log_decay_q_tile = (float *)(void *)(work + 90752); /* [i: 32] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 99200); /* [i: 32] */
-    float *const score_turned = (float *)(void *)(work + 53504); /* [j: 32, i: 32] */
     for (int64_t m = 0; m < members; m++) {
         /* state = 0.0f */
         for (int64_t f = 0; f < 64; f++) {
@@ -4859,38 +4796,33 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                             }
                         }
                         if (dq || dlog_decay_q) {
-                            /* key_features_turned = key_features, with zeros beyond the last row */
-                            transpose_padded_v3(key_features, 64, j1 - j0, 64, key_features_turned, 32, 64);
-                            /* score[i][j] = sum over e of dout * key_features_turned */
-                            dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                                key_features_turned, score);
+                            /* score[j][i] = sum over e of key_features * dout_tile */
+                            dot14_v3(round_up(i1 - i0, 8), j1 - j0, key_features, dout_tile, score);
                         }
                         if (dq) {
-                            /* weight = score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                               log_decay_k_low_tile)) * 1.442695f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const vec_v3 log_decay_k_tile_29 = load_v3(log_decay_k_tile + j);
-                                const vec_v3 log_decay_k_low_tile_30 = load_v3(log_decay_k_low_tile + j);
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    store_v3(weight + i * 32 + j, load_v3(score + i * 32 + j) * exp2_v3((((log_decay_q[m
-                                        * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_29) + ((log_decay_q_low[m *
-                                        log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_30)) * 1.442695f));
+                            /* weight = score * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                               log_decay_k_low)) * 1.442695f) */
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                const vec_v3 log_decay_q_tile_29 = load_v3(log_decay_q_tile + i);
+                                const vec_v3 log_decay_q_low_tile_30 = load_v3(log_decay_q_low_tile + i);
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    store_v3(weight + j * 32 + i, load_v3(score + j * 32 + i) *
+                                        exp2_v3(((log_decay_q_tile_29 - log_decay_k[(j0 + j)]) +
+                                        (log_decay_q_low_tile_30 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                                 }
                             }
                             /* weight = select(j <= (i + query_start), weight, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const ints_v3 t_31 = j0 + j + lane_v3;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    store_v3(weight + i * 32 + j, pick_v3(__builtin_convertvector(t_31 <= ((i0 + i) +
-                                        query_start), mask_v3), load_v3(weight + i * 32 + j), splat_v3(0.0f)));
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                const ints_v3 t_31 = (i0 + i + lane_v3) + query_start;
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    store_v3(weight + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_31,
+                                        mask_v3), load_v3(weight + j * 32 + i), splat_v3(0.0f)));
                                 }
                             }
-                            /* weight_turned = weight, with zeros beyond the last row */
-                            transpose_padded_v3(weight, 32, i1 - i0, j1 - j0, weight_turned, 32, 64);
-                            /* sum[d][i] = sum over j of query_features * weight_turned */
+                            /* sum[d][i] = sum over j of query_features * weight */
                             if (__builtin_expect(!finite_v3(query_features, 32, 64, j1 - j0),
                                 0)) { /* infinity and NaN affect only queries that see them */
-                                dot15_v3(round_up(i1 - i0, 8), j1 - j0, query_features, weight_turned, sum);
+                                dot15_v3(round_up(i1 - i0, 8), j1 - j0, query_features, weight, sum);
                                 for (int64_t j = 0; j < j1 - j0; j++) {
                                     mask_v3 in_region[4] = {0};
                                     if (finite_v3(query_features + j * 1, 32, 64, 1)) continue;
@@ -4898,11 +4830,11 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                                         in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) +
                                             query_start), mask_v3);
                                     }
-                                    add_seen_v3(64, sum, 32, query_features + j * 1, 32, weight_turned + j * 32,
-                                        in_region, i1 - i0);
+                                    add_seen_v3(64, sum, 32, query_features + j * 1, 32, weight + j * 32, in_region,
+                                        i1 - i0);
                                 }
                             } else
-                                dot16_v3(round_up(i1 - i0, 8), j1 - j0, query_features, weight_turned, sum);
+                                dot16_v3(round_up(i1 - i0, 8), j1 - j0, query_features, weight, sum);
                         }
                         if (dq || dlog_decay_q) {
                             /* query_sum_5 += q_tile * q_tile; sum = query_8 + sum */
@@ -4971,16 +4903,14 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                             }
                             /* score_2[j][i] = sum over d of query_features * q_tile */
                             dot0_v3(round_up(i1 - i0, 8), j1 - j0, query_features, q_tile, score_2);
-                            /* score_turned = score, with zeros beyond the last row */
-                            transpose_padded_v3(score, 32, i1 - i0, j1 - j0, score_turned, 32, 64);
-                            /* score_2 = score_turned * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
+                            /* score_2 = score * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
                                (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)) */
                             for (int64_t i = 0; i < i1 - i0; i += 8) {
                                 const vec_v3 log_decay_q_tile_41 = load_v3(log_decay_q_tile + i);
                                 const vec_v3 log_decay_q_low_tile_42 = load_v3(log_decay_q_low_tile + i);
                                 for (int64_t j = 0; j < j1 - j0; j++) {
-                                    store_v3(score_2 + j * 32 + i, load_v3(score_turned + j * 32 + i) * (load_v3(score_2
-                                        + j * 32 + i) * exp2_v3(((log_decay_q_tile_41 - log_decay_k[(j0 + j)]) +
+                                    store_v3(score_2 + j * 32 + i, load_v3(score + j * 32 + i) * (load_v3(score_2 + j *
+                                        32 + i) * exp2_v3(((log_decay_q_tile_41 - log_decay_k[(j0 + j)]) +
                                         (log_decay_q_low_tile_42 - log_decay_k_low[(j0 + j)])) * 1.442695f)));
                                 }
                             }
@@ -6296,12 +6226,10 @@ static void
     float *const q_tile = (float *)(void *)(work + 123776); /* [d: 64, i: 32] */
     float *const log_decay_q_tile = (float *)(void *)(work + 45568); /* [i: 32] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 45696); /* [i: 32] */
-    float *const score_2_turned = (float *)(void *)(work + 65920); /* [j: 32, i: 32] */
-    float *const weight_5_turned = (float *)(void *)(work + 41216); /* [i: 32, j: 32] */
+    float *const weight_4_turned = (float *)(void *)(work + 65920); /* [i: 32, j: 32] */
     float *const corrected_turned = (float *)(void *)(work + 65920); /* [e: 64, t_key: 32] */
     float *const score_4_turned = (float *)(void *)(work + 16512); /* [j: 32, t_key: 32] */
-    float *const score_4_turned_2 = (float *)(void *)(work + 16384); /* [j: 32, t_key: 32] */
-    float *const weight_8_turned = (float *)(void *)(work + 16512); /* [t_key: 32, j: 32] */
+    float *const weight_turned = (float *)(void *)(work + 16512); /* [t_key: 32, j: 32] */
     for (int64_t m = 0; m < members; m++) {
         /* state = 0.0f */
         for (int64_t f = 0; f < 64; f++) {
@@ -6316,7 +6244,7 @@ static void
                 j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, -32);
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -6329,7 +6257,7 @@ static void
                 if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
                     /* saved_solution_tile = saved_solution, with zeros beyond the last row */
                     transpose_padded_any(saved_solution + j0 * saved_solution_row, saved_solution_row, j1 - j0, 64,
-                        saved_solution_tile, 32, 64);
+                        saved_solution_tile, 32, -32);
                 }
                 /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -6511,7 +6439,7 @@ static void
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+                        transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, -32);
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                         for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                             log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
@@ -6649,39 +6577,28 @@ static void
                                 dot12_any(round_up(j1 - j0, 4), i1 - i0, q_tile, weight_3, sum_2);
                         }
                         if (linear_part_5) {
-                            /* score_2_turned = score_2, with zeros beyond the last row */
-                            transpose_padded_any(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32, 64);
-                            /* score_3 = score_2_turned * neg(score_3) */
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                                    store_any(score_3 + j * 32 + i, load_any(score_2_turned + j * 32 + i) *
-                                        (-load_any(score_3 + j * 32 + i)));
+                            /* weight_4_turned = score_3, with zeros beyond the last row */
+                            transpose_padded_any(score_3, 32, j1 - j0, i1 - i0, weight_4_turned, 32, -32);
+                            /* weight_4_turned = score_2 * neg(weight_4_turned) */
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                    store_any(weight_4_turned + i * 32 + j, load_any(score_2 + i * 32 + j) *
+                                        (-load_any(weight_4_turned + i * 32 + j)));
                                 }
                             }
-                            /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
-                            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                                const ints_any t_43 = (i0 + i + lane_any) + query_start;
-                                for (int64_t j = 0; j < j1 - j0; j++) {
-                                    store_any(score_3 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_43,
-                                        mask_any), load_any(score_3 + j * 32 + i), splat_any(0.0f)));
-                                }
-                            }
-                            /* weight_5_turned = score_3, with zeros beyond the last row */
-                            transpose_padded_any(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32, 64);
-                            /* row_sum += weight_5_turned */
-                            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                                vec_any row_sum_in[2];
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                    row_sum_in[vector] = (vec_any){0};
-                                }
+                            /* weight_4_turned = select(j <= (i + query_start), weight_4_turned, 0.0f);
+                               row_sum += weight_4_turned */
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                const ints_any t_43 = j0 + j + lane_any;
+                                vec_any row_sum_in = (vec_any){0};
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                        row_sum_in[vector] += load_any(weight_5_turned + i * 32 + j);
-                                    }
+                                    const vec_any weight_4_turned_44 = load_any(weight_4_turned + i * 32 + j);
+                                    const vec_any weight_4_turned_new45 = pick_any(__builtin_convertvector(t_43 <= ((i0
+                                        + i) + query_start), mask_any), weight_4_turned_44, splat_any(0.0f));
+                                    store_any(weight_4_turned + i * 32 + j, weight_4_turned_new45);
+                                    row_sum_in += weight_4_turned_new45;
                                 }
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                    store_any(row_sum + j, load_any(row_sum + j) + row_sum_in[vector]);
-                                }
+                                store_any(row_sum + j, load_any(row_sum + j) + row_sum_in);
                             }
                         }
                     }
@@ -6734,7 +6651,7 @@ static void
                             store_any(query_4 + t_key, splat_any(0.0f));
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
-                        transpose_padded_any(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
+                        transpose_padded_any(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, -32);
                         /* query_4 += corrected_turned * saved_solution_tile */
                         for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
                             vec_any query_4_in[2];
@@ -6752,9 +6669,9 @@ static void
                             }
                         }
                         /* query_scale_3 = select(m == 0, query_4, 0.0f) */
-                        const int t_44 = m == 0;
+                        const int t_46 = m == 0;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            store_any(query_scale_3 + j, t_44 ? load_any(query_4 + ((j0 + j) - t_key0)) :
+                            store_any(query_scale_3 + j, t_46 ? load_any(query_4 + ((j0 + j) - t_key0)) :
                                 splat_any(0.0f));
                         }
                         /* dbeta_array = query_scale_3 */
@@ -6777,26 +6694,26 @@ static void
                         /* weight_6 = score_4 * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
                            log_decay_k_low_tile_2)) * 1.442695f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const vec_any log_decay_k_tile_2_45 = load_any(log_decay_k_tile_2 + j);
-                            const vec_any log_decay_k_low_tile_2_46 = load_any(log_decay_k_low_tile_2 + j);
+                            const vec_any log_decay_k_tile_2_47 = load_any(log_decay_k_tile_2 + j);
+                            const vec_any log_decay_k_low_tile_2_48 = load_any(log_decay_k_low_tile_2 + j);
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                                 store_any(weight_6 + t_key * 32 + j, load_any(score_4 + t_key * 32 + j) *
-                                    exp2_any(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_45) +
-                                    (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_46)) * 1.442695f));
+                                    exp2_any(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_47) +
+                                    (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_48)) * 1.442695f));
                             }
                         }
                         /* weight_6 = select(j < t_key, weight_6, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_47 = j0 + j + lane_any;
+                            const ints_any t_49 = j0 + j + lane_any;
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                store_any(weight_6 + t_key * 32 + j, pick_any(__builtin_convertvector(t_47 < (t_key0 +
+                                store_any(weight_6 + t_key * 32 + j, pick_any(__builtin_convertvector(t_49 < (t_key0 +
                                     t_key), mask_any), load_any(weight_6 + t_key * 32 + j), splat_any(0.0f)));
                             }
                         }
                     }
                     if (linear_part_2) {
                         /* weight_6_turned = weight_6, with zeros beyond the last row */
-                        transpose_padded_any(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, 64);
+                        transpose_padded_any(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, -32);
                         /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
                         if (__builtin_expect(!finite_any(query_features, 32, 64, j1 - j0),
                             0)) { /* infinity and NaN affect only queries that see them */
@@ -6821,7 +6738,7 @@ static void
                         }
                         /* linear_part_2 = sum_3, transposed back */
                         transpose_out_any(sum_3, 32, 64, t_key1 - t_key0, linear_part_2 + t_key0 * linear_part_2_row,
-                            linear_part_2_row, 64);
+                            linear_part_2_row, -32);
                     }
                     if (linear_part_3) {
                         /* sum_4[d][j] = sum over t_key of query_features * weight_6 */
@@ -6847,39 +6764,39 @@ static void
                         /* sum_2 = (query_3 + sum_2) + sum_4; query_sum_5 += sum_2 * (k_tile * select(query_sum == 0.0f,
                            0.0f, neg((1.0f / sqrt(query_sum)) ... */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const vec_any query_sum_50 = load_any(query_sum + j);
-                            const vec_any t_51 = sqrt_any(query_sum_50);
-                            const vec_any t_52 = pick_any(query_sum_50 == 0.0f, splat_any(0.0f),
-                                (-((1.0f / t_51) * (0.5f / t_51))) / t_51);
+                            const vec_any query_sum_52 = load_any(query_sum + j);
+                            const vec_any t_53 = sqrt_any(query_sum_52);
+                            const vec_any t_54 = pick_any(query_sum_52 == 0.0f, splat_any(0.0f),
+                                (-((1.0f / t_53) * (0.5f / t_53))) / t_53);
                             vec_any query_sum_5_in = (vec_any){0};
                             for (int64_t d = 0; d < 64; d++) {
-                                const vec_any sum_2_48 = load_any(sum_2 + d * 32 + j);
-                                const vec_any sum_2_new49 = (load_any(query_3 + d * 32 + j) + sum_2_48) + load_any(sum_4
+                                const vec_any sum_2_50 = load_any(sum_2 + d * 32 + j);
+                                const vec_any sum_2_new51 = (load_any(query_3 + d * 32 + j) + sum_2_50) + load_any(sum_4
                                     + d * 32 + j);
-                                store_any(sum_2 + d * 32 + j, sum_2_new49);
-                                query_sum_5_in += sum_2_new49 * (load_any(k_tile + d * 32 + j) * t_52);
+                                store_any(sum_2 + d * 32 + j, sum_2_new51);
+                                query_sum_5_in += sum_2_new51 * (load_any(k_tile + d * 32 + j) * t_54);
                             }
                             store_any(query_sum_5 + j, load_any(query_sum_5 + j) + query_sum_5_in);
                         }
                         /* sum_2 = (sum_2 * select(query_sum == 0.0f, 0.0f,
                            1.0f / sqrt(query_sum))) + (query_sum_5 * (k_tile * 2.0f)) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const vec_any query_sum_53 = load_any(query_sum + j);
-                            const vec_any t_54 = pick_any(query_sum_53 == 0.0f, splat_any(0.0f),
-                                1.0f / sqrt_any(query_sum_53));
-                            const vec_any query_sum_5_55 = load_any(query_sum_5 + j);
+                            const vec_any query_sum_55 = load_any(query_sum + j);
+                            const vec_any t_56 = pick_any(query_sum_55 == 0.0f, splat_any(0.0f),
+                                1.0f / sqrt_any(query_sum_55));
+                            const vec_any query_sum_5_57 = load_any(query_sum_5 + j);
                             for (int64_t d = 0; d < 64; d++) {
-                                store_any(sum_2 + d * 32 + j, (load_any(sum_2 + d * 32 + j) * t_54) + (query_sum_5_55 *
+                                store_any(sum_2 + d * 32 + j, (load_any(sum_2 + d * 32 + j) * t_56) + (query_sum_5_57 *
                                     (load_any(k_tile + d * 32 + j) * 2.0f)));
                             }
                         }
                         /* linear_part_3 = sum_2, transposed back */
                         transpose_out_any(sum_2, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
-                            linear_part_3_row, 64);
+                            linear_part_3_row, -32);
                     }
                     if (linear_part_4) {
                         /* score_4_turned = score_4, with zeros beyond the last row */
-                        transpose_padded_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, 64);
+                        transpose_padded_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, -32);
                         /* score_4_turned = score_4_turned * score */
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
@@ -6893,14 +6810,14 @@ static void
                         }
                         /* score_4_turned = select(j < t_key, score_4_turned, 0.0f); row_sum_2 += score_4_turned */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                            const ints_any t_56 = t_key0 + t_key + lane_any;
+                            const ints_any t_58 = t_key0 + t_key + lane_any;
                             vec_any row_sum_2_in = (vec_any){0};
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                const vec_any score_4_turned_57 = load_any(score_4_turned + j * 32 + t_key);
-                                const vec_any score_4_turned_new58 = pick_any(__builtin_convertvector((j0 + j) < t_56,
-                                    mask_any), score_4_turned_57, splat_any(0.0f));
-                                store_any(score_4_turned + j * 32 + t_key, score_4_turned_new58);
-                                row_sum_2_in += score_4_turned_new58;
+                                const vec_any score_4_turned_59 = load_any(score_4_turned + j * 32 + t_key);
+                                const vec_any score_4_turned_new60 = pick_any(__builtin_convertvector((j0 + j) < t_58,
+                                    mask_any), score_4_turned_59, splat_any(0.0f));
+                                store_any(score_4_turned + j * 32 + t_key, score_4_turned_new60);
+                                row_sum_2_in += score_4_turned_new60;
                             }
                             store_any(row_sum_2 + t_key, load_any(row_sum_2 + t_key) + row_sum_2_in);
                         }
@@ -6913,43 +6830,31 @@ static void
                             linear_part_4[(t_key0 + t_key)] = row_sum_2[t_key];
                     }
                     if (linear_part_5) {
-                        /* score_4_turned_2 = score_4, with zeros beyond the last row */
-                        transpose_padded_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32, 64);
-                        /* score = score_4_turned_2 * neg(score) */
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                                store_any(score + j * 32 + t_key, load_any(score_4_turned_2 + j * 32 + t_key) *
-                                    (-load_any(score + j * 32 + t_key)));
+                        /* weight_turned = score, with zeros beyond the last row */
+                        transpose_padded_any(score, 32, j1 - j0, t_key1 - t_key0, weight_turned, 32, -32);
+                        /* weight_turned = score_4 * neg(weight_turned) */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                store_any(weight_turned + t_key * 32 + j, load_any(score_4 + t_key * 32 + j) *
+                                    (-load_any(weight_turned + t_key * 32 + j)));
                             }
                         }
                         /* row_sum_3 = 0.0f */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             store_any(row_sum_3 + j, splat_any(0.0f));
                         }
-                        /* score = select(j < t_key, score, 0.0f) */
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                            const ints_any t_59 = t_key0 + t_key + lane_any;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 32 + t_key, pick_any(__builtin_convertvector((j0 + j) < t_59,
-                                    mask_any), load_any(score + j * 32 + t_key), splat_any(0.0f)));
-                            }
-                        }
-                        /* weight_8_turned = score, with zeros beyond the last row */
-                        transpose_padded_any(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32, 64);
-                        /* row_sum_3 += weight_8_turned */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                            vec_any row_sum_3_in[2];
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                row_sum_3_in[vector] = (vec_any){0};
-                            }
+                        /* weight_turned = select(j < t_key, weight_turned, 0.0f); row_sum_3 += weight_turned */
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const ints_any t_61 = j0 + j + lane_any;
+                            vec_any row_sum_3_in = (vec_any){0};
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                    row_sum_3_in[vector] += load_any(weight_8_turned + t_key * 32 + j);
-                                }
+                                const vec_any weight_turned_62 = load_any(weight_turned + t_key * 32 + j);
+                                const vec_any weight_turned_new63 = pick_any(__builtin_convertvector(t_61 < (t_key0 +
+                                    t_key), mask_any), weight_turned_62, splat_any(0.0f));
+                                store_any(weight_turned + t_key * 32 + j, weight_turned_new63);
+                                row_sum_3_in += weight_turned_new63;
                             }
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                store_any(row_sum_3 + j, load_any(row_sum_3 + j) + row_sum_3_in[vector]);
-                            }
+                            store_any(row_sum_3 + j, load_any(row_sum_3 + j) + row_sum_3_in);
                         }
                         /* row_sum = (row_sum + query_sum_3) + row_sum_3 */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7041,11 +6946,9 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
     float *const query_sum_5 = (float *)(void *)(work + 16384); /* [i: 32] */
     float *const sum_from_state_2 = (float *)(void *)(work + 41216); /* [f: 64, i: 32] */
     float *const query_8 = (float *)(void *)(work + 49408); /* [f: 64, i: 32] */
-    float *const score = (float *)(void *)(work + 57600); /* [i: 32, j: 32] */
-    float *const key_features_turned = (float *)(void *)(work + 61696); /* [e: 64, j: 32] */
-    float *const weight = (float *)(void *)(work + 61696); /* [i: 32, j: 32] */
-    float *const sum = (float *)(void *)(work + 61696); /* [d: 64, i: 32] */
-    float *const weight_turned = (float *)(void *)(work + 69888); /* [j: 32, i: 32] */
+    float *const score = (float *)(void *)(work + 57600); /* [j: 32, i: 32] */
+    float *const weight = (float *)(void *)(work + 61696); /* [j: 32, i: 32] */
+    float *const sum = (float *)(void *)(work + 65792); /* [d: 64, i: 32] */
     float *const query_sum_6 = (float *)(void *)(work + 32896); /* [i: 32] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
@@ -7069,10 +6972,9 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
     float *const linear_part_4_tile = (float *)(void *)(work + 90752); /* [t_key: 32] */
     float *const linear_part_5_tile = (float *)(void *)(work + 90880); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 91008); /* [d: 64, i: 32] */
-    float *const dout_tile = (float *)(void *)(work + 49408); /* [e: 64, i: 32] */
+    float *const dout_tile = (float *)(void *)(work + 61696); /* [e: 64, i: 32] */
     float *const log_decay_q_tile = (float *)(void *)(work + 90752); /* [i: 32] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 99200); /* [i: 32] */
-    float *const score_turned = (float *)(void *)(work + 53504); /* [j: 32, i: 32] */
     for (int64_t m = 0; m < members; m++) {
         /* state = 0.0f */
         for (int64_t f = 0; f < 64; f++) {
@@ -7328,39 +7230,33 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                             }
                         }
                         if (dq || dlog_decay_q) {
-                            /* key_features_turned = key_features, with zeros beyond the last row */
-                            transpose_padded_any(key_features, 64, j1 - j0, 64, key_features_turned, 32, 64);
-                            /* score[i][j] = sum over e of dout * key_features_turned */
-                            dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                                key_features_turned, score);
+                            /* score[j][i] = sum over e of key_features * dout_tile */
+                            dot14_any(round_up(i1 - i0, 4), j1 - j0, key_features, dout_tile, score);
                         }
                         if (dq) {
-                            /* weight = score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                               log_decay_k_low_tile)) * 1.442695f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const vec_any log_decay_k_tile_29 = load_any(log_decay_k_tile + j);
-                                const vec_any log_decay_k_low_tile_30 = load_any(log_decay_k_low_tile + j);
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    store_any(weight + i * 32 + j, load_any(score + i * 32 + j) *
-                                        exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_29)
-                                        + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
-                                        log_decay_k_low_tile_30)) * 1.442695f));
+                            /* weight = score * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                               log_decay_k_low)) * 1.442695f) */
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                const vec_any log_decay_q_tile_29 = load_any(log_decay_q_tile + i);
+                                const vec_any log_decay_q_low_tile_30 = load_any(log_decay_q_low_tile + i);
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    store_any(weight + j * 32 + i, load_any(score + j * 32 + i) *
+                                        exp2_any(((log_decay_q_tile_29 - log_decay_k[(j0 + j)]) +
+                                        (log_decay_q_low_tile_30 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                                 }
                             }
                             /* weight = select(j <= (i + query_start), weight, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const ints_any t_31 = j0 + j + lane_any;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    store_any(weight + i * 32 + j, pick_any(__builtin_convertvector(t_31 <= ((i0 + i) +
-                                        query_start), mask_any), load_any(weight + i * 32 + j), splat_any(0.0f)));
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                const ints_any t_31 = (i0 + i + lane_any) + query_start;
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    store_any(weight + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_31,
+                                        mask_any), load_any(weight + j * 32 + i), splat_any(0.0f)));
                                 }
                             }
-                            /* weight_turned = weight, with zeros beyond the last row */
-                            transpose_padded_any(weight, 32, i1 - i0, j1 - j0, weight_turned, 32, 64);
-                            /* sum[d][i] = sum over j of query_features * weight_turned */
+                            /* sum[d][i] = sum over j of query_features * weight */
                             if (__builtin_expect(!finite_any(query_features, 32, 64, j1 - j0),
                                 0)) { /* infinity and NaN affect only queries that see them */
-                                dot15_any(round_up(i1 - i0, 4), j1 - j0, query_features, weight_turned, sum);
+                                dot15_any(round_up(i1 - i0, 4), j1 - j0, query_features, weight, sum);
                                 for (int64_t j = 0; j < j1 - j0; j++) {
                                     mask_any in_region[8] = {0};
                                     if (finite_any(query_features + j * 1, 32, 64, 1)) continue;
@@ -7368,11 +7264,11 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                                         in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) +
                                             query_start), mask_any);
                                     }
-                                    add_seen_any(64, sum, 32, query_features + j * 1, 32, weight_turned + j * 32,
-                                        in_region, i1 - i0);
+                                    add_seen_any(64, sum, 32, query_features + j * 1, 32, weight + j * 32, in_region,
+                                        i1 - i0);
                                 }
                             } else
-                                dot16_any(round_up(i1 - i0, 4), j1 - j0, query_features, weight_turned, sum);
+                                dot16_any(round_up(i1 - i0, 4), j1 - j0, query_features, weight, sum);
                         }
                         if (dq || dlog_decay_q) {
                             /* query_sum_5 += q_tile * q_tile; sum = query_8 + sum */
@@ -7441,18 +7337,15 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                             }
                             /* score_2[j][i] = sum over d of query_features * q_tile */
                             dot0_any(round_up(i1 - i0, 4), j1 - j0, query_features, q_tile, score_2);
-                            /* score_turned = score, with zeros beyond the last row */
-                            transpose_padded_any(score, 32, i1 - i0, j1 - j0, score_turned, 32, 64);
-                            /* score_2 = score_turned * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
+                            /* score_2 = score * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
                                (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)) */
                             for (int64_t i = 0; i < i1 - i0; i += 4) {
                                 const vec_any log_decay_q_tile_41 = load_any(log_decay_q_tile + i);
                                 const vec_any log_decay_q_low_tile_42 = load_any(log_decay_q_low_tile + i);
                                 for (int64_t j = 0; j < j1 - j0; j++) {
-                                    store_any(score_2 + j * 32 + i, load_any(score_turned + j * 32 + i) *
-                                        (load_any(score_2 + j * 32 + i) * exp2_any(((log_decay_q_tile_41 -
-                                        log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_42 - log_decay_k_low[(j0 + j)]))
-                                        * 1.442695f)));
+                                    store_any(score_2 + j * 32 + i, load_any(score + j * 32 + i) * (load_any(score_2 + j
+                                        * 32 + i) * exp2_any(((log_decay_q_tile_41 - log_decay_k[(j0 + j)]) +
+                                        (log_decay_q_low_tile_42 - log_decay_k_low[(j0 + j)])) * 1.442695f)));
                                 }
                             }
                             /* row_sum = 0.0f */

@@ -158,7 +158,76 @@ static bool is_free_product(const struct by_chunks *p, const struct value *v)
     return free == 2;
 }
 
-/* Turns maps of given arrays, and free products, if more of their readers need another axis in the lanes. */
+/* Whether both operands of a product have the summed axis in the lanes, so that one of them has to be transposed. */
+static bool is_bound_product(const struct by_chunks *p, const struct value *v)
+{
+    int bound = 0;
+    for (int k = 0; k < v->operands && v->op == GRAPH_CONTRACT; k++) {
+        const int lanes = lanes_of_operand(p, &v->operand[k]);
+        bound += lanes >= 0 && !value_has_axis(v, lanes);
+    }
+    return bound == 2 && v->rank > 1;
+}
+
+/* Counts the readers of v that need each axis in the lanes. Maps over the same axes have the lanes of v, so their
+   readers count. */
+static void count_votes(const struct by_chunks *p, int v, int *votes)
+{
+    for (int u = v + 1; u < p->g->values; u++) {
+        const struct value *const user = &p->g->value[u];
+        for (int k = 0; k < user->operands; k++) {
+            const struct ref *const r = &user->operand[k];
+            if (r->of != v) continue;
+            if (user->op == GRAPH_MAP && user->rank == p->g->value[v].rank && p->last[u] == p->last[v])
+                count_votes(p, u, votes);
+            for (int n = 0; n < r->rank && user->op != GRAPH_MAP; n++)
+                if (ref_axis(r, n) >= 0 && ref_axis(r, n) == p->last[u]) votes[p->g->value[v].axes[n]]++;
+        }
+    }
+}
+
+/* Puts `lanes` into the lanes of v and of maps over the same axes that have the lanes of v. */
+static void set_lanes(struct by_chunks *p, int v, int lanes)
+{
+    const int before = p->last[v];
+    p->last[v] = lanes;
+    for (int u = v + 1; u < p->g->values; u++)
+        for (int k = 0; k < p->g->value[u].operands; k++)
+            if (p->g->value[u].operand[k].of == v && p->g->value[u].op == GRAPH_MAP &&
+                p->g->value[u].rank == p->g->value[v].rank && p->last[u] == before)
+                set_lanes(p, u, lanes);
+}
+
+/* Turns products of pairs whose operands both are bound, if their readers need another axis in the lanes. */
+static void turn_bound_products(struct by_chunks *p)
+{
+    for (int v = 0; v < p->g->values && !p->x->by_elements; v++) {
+        const struct value *const value = &p->g->value[v];
+        int votes[MAX_AXES] = {0}, best = p->last[v];
+        if (is_state(p, v) || graph_is_output(p->g, v) || best < 0 || !is_bound_product(p, value)) continue;
+        count_votes(p, v, votes);
+        for (int k = 0; k < value->rank; k++)
+            if (is_sequence(p, value->axes[k]) && votes[value->axes[k]] > votes[best]) best = value->axes[k];
+        if (best != p->last[v]) set_lanes(p, v, best);
+    }
+}
+
+/* Whether computed operands of a map have different axes in the lanes, so that one of them has to be transposed. */
+static bool is_mixed_map(const struct by_chunks *p, const struct value *v)
+{
+    int lanes = -1;
+    bool mixed = false;
+    for (int k = 0; k < v->operands && v->op == GRAPH_MAP; k++) {
+        const int of = v->operand[k].of, own = lanes_of_operand(p, &v->operand[k]);
+        if (is_given(p, of) || own < 0 || p->g->value[of].rank != v->rank || !value_has_axis(v, own)) continue;
+        mixed |= lanes >= 0 && own != lanes;
+        lanes = own;
+    }
+    return mixed;
+}
+
+/* Turns maps of given arrays, mixed maps, and free products, if more of their readers need another axis in the lanes.
+ */
 static void turn_lanes(struct by_chunks *p)
 {
     for (int v = p->g->values - 1; v >= 0; v--) {
@@ -166,7 +235,7 @@ static void turn_lanes(struct by_chunks *p)
         int votes[MAX_AXES] = {0}, best = p->last[v];
         bool turns = !p->x->by_elements && !is_state(p, v) && !graph_is_output(p->g, v) && !needs_rows(p, v) &&
                      (value->op == GRAPH_MAP || is_free_product(p, value));
-        for (int k = 0; k < value->operands && value->op == GRAPH_MAP; k++)
+        for (int k = 0; k < value->operands && value->op == GRAPH_MAP && !is_mixed_map(p, value); k++)
             turns &= is_given(p, value->operand[k].of) || p->g->value[value->operand[k].of].rank < value->rank;
         for (int u = v + 1; u < p->g->values && turns; u++)
             for (int k = 0; k < p->g->value[u].operands; k++) {
@@ -584,6 +653,7 @@ static void classify(struct by_chunks *p)
     }
     for (int v = 0; v < p->g->values; v++) p->last[v] = choose_lanes(p, v);
     turn_lanes(p);
+    turn_bound_products(p);
     for (int o = 0; o < p->g->outputs; o++) mark(p, p->g->output[o].value);
 }
 
