@@ -26,11 +26,11 @@
    Linear from 49 keys on: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65
    numbers.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 376832 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 141568 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 149760 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 376832 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 141568 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 149760 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 376832 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 141568 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 149760 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -1328,14 +1328,15 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
     float *const query = (float *)(void *)(part->work + 0); /* [i: 32, f: 64] */
     float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [i: 32, e: 64] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [i: 32, e: 64] */
+    float *const result = (float *)(void *)(part->work + 24576); /* [i: 32, e: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const log_decay_2 = (float *)(void *)(part->work + 0); /* [j: 32, d: 64] */
-    float *const log_decay_sum_2 = (float *)(void *)(part->work + 24576); /* [j: 32, d: 64] */
-    float *const log_decay_sum_low_2 = (float *)(void *)(part->work + 32768); /* [j: 32, d: 64] */
+    float *const log_decay_sum_2 = (float *)(void *)(part->work + 32768); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low_2 = (float *)(void *)(part->work + 40960); /* [j: 32, d: 64] */
     float *const log_decay_total_2 = (float *)(void *)(part->work + 8192); /* [d: 64] */
     float *const log_decay_rest_2 = (float *)(void *)(part->work + 8448); /* [d: 64] */
-    float *const rate_tile_2 = (float *)(void *)(part->work + 40960); /* [d: 64] */
+    float *const rate_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64] */
     if (rate_array_stride_1 == 1) {
         /* rate_tile_2 = rate_array, with zeros beyond the last row */
         for (int64_t d = 0; d < 64; d++)
@@ -1344,6 +1345,26 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
         /* rate_tile_2 = rate_array, with zeros beyond the last row */
         for (int64_t d = 0; d < 64; d++)
             rate_tile_2[d] = rate_array[d * rate_array_stride_1];
+    }
+    if (n_k <= (chunk * 32)) {
+        for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* result = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                        store_v4(result + i * 64 + e, splat_v4(0.0f));
+                    }
+                }
+            }
+            /* out = result */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e = 0; e < 64; e += 16)
+                    __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
+                for (int64_t e = 0; e < 64; e++)
+                    out[(i0 + i) * out_row + e] = result[i * 64 + e];
+            }
+        }
     }
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk * 32) + 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
@@ -1428,20 +1449,20 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
                 }
             } else
                 dot7_v4(i1 - i0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
-            /* sum = sum + sum_from_state */
+            /* result = sum + sum_from_state */
             for (int64_t i = 0; i < i1 - i0; i++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                     UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                        store_v4(sum + i * 64 + e, load_v4(sum + i * 64 + e) + load_v4(sum_from_state + i * 64 + e));
+                        store_v4(result + i * 64 + e, load_v4(sum + i * 64 + e) + load_v4(sum_from_state + i * 64 + e));
                     }
                 }
             }
-            /* out = sum */
+            /* out = result */
             for (int64_t i = 0; i < i1 - i0; i++) {
                 for (int64_t e = 0; e < 64; e += 16)
                     __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
                 for (int64_t e = 0; e < 64; e++)
-                    out[(i0 + i) * out_row + e] = sum[i * 64 + e];
+                    out[(i0 + i) * out_row + e] = result[i * 64 + e];
             }
         }
     }
@@ -2652,14 +2673,15 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
     float *const query = (float *)(void *)(part->work + 0); /* [i: 32, f: 64] */
     float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [i: 32, e: 64] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [i: 32, e: 64] */
+    float *const result = (float *)(void *)(part->work + 24576); /* [i: 32, e: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const log_decay_2 = (float *)(void *)(part->work + 0); /* [j: 32, d: 64] */
-    float *const log_decay_sum_2 = (float *)(void *)(part->work + 24576); /* [j: 32, d: 64] */
-    float *const log_decay_sum_low_2 = (float *)(void *)(part->work + 32768); /* [j: 32, d: 64] */
+    float *const log_decay_sum_2 = (float *)(void *)(part->work + 32768); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low_2 = (float *)(void *)(part->work + 40960); /* [j: 32, d: 64] */
     float *const log_decay_total_2 = (float *)(void *)(part->work + 8192); /* [d: 64] */
     float *const log_decay_rest_2 = (float *)(void *)(part->work + 8448); /* [d: 64] */
-    float *const rate_tile_2 = (float *)(void *)(part->work + 40960); /* [d: 64] */
+    float *const rate_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64] */
     if (rate_array_stride_1 == 1) {
         /* rate_tile_2 = rate_array, with zeros beyond the last row */
         for (int64_t d = 0; d < 64; d++)
@@ -2668,6 +2690,26 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
         /* rate_tile_2 = rate_array, with zeros beyond the last row */
         for (int64_t d = 0; d < 64; d++)
             rate_tile_2[d] = rate_array[d * rate_array_stride_1];
+    }
+    if (n_k <= (chunk * 32)) {
+        for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* result = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                        store_v3(result + i * 64 + e, splat_v3(0.0f));
+                    }
+                }
+            }
+            /* out = result */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e = 0; e < 64; e += 8)
+                    __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
+                for (int64_t e = 0; e < 64; e++)
+                    out[(i0 + i) * out_row + e] = result[i * 64 + e];
+            }
+        }
     }
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk * 32) + 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
@@ -2752,20 +2794,20 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
                 }
             } else
                 dot7_v3(i1 - i0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
-            /* sum = sum + sum_from_state */
+            /* result = sum + sum_from_state */
             for (int64_t i = 0; i < i1 - i0; i++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                     UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                        store_v3(sum + i * 64 + e, load_v3(sum + i * 64 + e) + load_v3(sum_from_state + i * 64 + e));
+                        store_v3(result + i * 64 + e, load_v3(sum + i * 64 + e) + load_v3(sum_from_state + i * 64 + e));
                     }
                 }
             }
-            /* out = sum */
+            /* out = result */
             for (int64_t i = 0; i < i1 - i0; i++) {
                 for (int64_t e = 0; e < 64; e += 8)
                     __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
                 for (int64_t e = 0; e < 64; e++)
-                    out[(i0 + i) * out_row + e] = sum[i * 64 + e];
+                    out[(i0 + i) * out_row + e] = result[i * 64 + e];
             }
         }
     }
@@ -3962,14 +4004,15 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
     float *const query = (float *)(void *)(part->work + 0); /* [i: 32, f: 64] */
     float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [i: 32, e: 64] */
     float *const sum = (float *)(void *)(part->work + 16384); /* [i: 32, e: 64] */
+    float *const result = (float *)(void *)(part->work + 24576); /* [i: 32, e: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const log_decay_2 = (float *)(void *)(part->work + 0); /* [j: 32, d: 64] */
-    float *const log_decay_sum_2 = (float *)(void *)(part->work + 24576); /* [j: 32, d: 64] */
-    float *const log_decay_sum_low_2 = (float *)(void *)(part->work + 32768); /* [j: 32, d: 64] */
+    float *const log_decay_sum_2 = (float *)(void *)(part->work + 32768); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low_2 = (float *)(void *)(part->work + 40960); /* [j: 32, d: 64] */
     float *const log_decay_total_2 = (float *)(void *)(part->work + 8192); /* [d: 64] */
     float *const log_decay_rest_2 = (float *)(void *)(part->work + 8448); /* [d: 64] */
-    float *const rate_tile_2 = (float *)(void *)(part->work + 40960); /* [d: 64] */
+    float *const rate_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64] */
     if (rate_array_stride_1 == 1) {
         /* rate_tile_2 = rate_array, with zeros beyond the last row */
         for (int64_t d = 0; d < 64; d++)
@@ -3978,6 +4021,26 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
         /* rate_tile_2 = rate_array, with zeros beyond the last row */
         for (int64_t d = 0; d < 64; d++)
             rate_tile_2[d] = rate_array[d * rate_array_stride_1];
+    }
+    if (n_k <= (chunk * 32)) {
+        for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* result = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                        store_any(result + i * 64 + e, splat_any(0.0f));
+                    }
+                }
+            }
+            /* out = result */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e = 0; e < 64; e += 4)
+                    __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
+                for (int64_t e = 0; e < 64; e++)
+                    out[(i0 + i) * out_row + e] = result[i * 64 + e];
+            }
+        }
     }
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk * 32) + 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
@@ -4062,20 +4125,21 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
                 }
             } else
                 dot7_any(i1 - i0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
-            /* sum = sum + sum_from_state */
+            /* result = sum + sum_from_state */
             for (int64_t i = 0; i < i1 - i0; i++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                     UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                        store_any(sum + i * 64 + e, load_any(sum + i * 64 + e) + load_any(sum_from_state + i * 64 + e));
+                        store_any(result + i * 64 + e, load_any(sum + i * 64 + e) + load_any(sum_from_state + i * 64 +
+                            e));
                     }
                 }
             }
-            /* out = sum */
+            /* out = result */
             for (int64_t i = 0; i < i1 - i0; i++) {
                 for (int64_t e = 0; e < 64; e += 4)
                     __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
                 for (int64_t e = 0; e < 64; e++)
-                    out[(i0 + i) * out_row + e] = sum[i * 64 + e];
+                    out[(i0 + i) * out_row + e] = result[i * 64 + e];
             }
         }
     }
@@ -4171,19 +4235,19 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 49) return (struct version){.head = rwkv_linear_v4, .tile = -1, .own = 41216, .of_token = 4160,
+        if (n_k >= 49) return (struct version){.head = rwkv_linear_v4, .tile = -1, .own = 49408, .of_token = 4160,
             .in_keys = 1, .own_sums = 1, .shared = 32768, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = rwkv_rows_v4, .tile = 64, .own = 376832, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 49) return (struct version){.head = rwkv_linear_v3, .tile = -1, .own = 41216, .of_token = 4160,
+        if (n_k >= 49) return (struct version){.head = rwkv_linear_v3, .tile = -1, .own = 49408, .of_token = 4160,
             .in_keys = 1, .own_sums = 1, .shared = 32768, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = rwkv_rows_v3, .tile = 64, .own = 376832, .of_pair = 128};
     }
 #endif
-    if (n_k >= 49) return (struct version){.head = rwkv_linear_any, .tile = -1, .own = 41216, .of_token = 4160,
+    if (n_k >= 49) return (struct version){.head = rwkv_linear_any, .tile = -1, .own = 49408, .of_token = 4160,
         .in_keys = 1, .own_sums = 1, .shared = 32768, .slot = 16896, .slots = 4, .together = 1};
     return (struct version){.rows = rwkv_rows_any, .tile = 64, .own = 376832, .of_pair = 128};
 }

@@ -1,5 +1,5 @@
-/* Makes loops by chunks compute the prefix sums of a decay themselves. Each chunk sums its terms from its first key on,
-   into tiles, so that nothing reads the arrays of prefix sums (pass/prefix_sums.c).
+/* Makes loops by chunks, and loops of states, compute the prefix sums of a decay themselves. Each chunk sums its terms
+   from its first key on, into tiles, so that nothing reads the arrays of prefix sums (pass/prefix_sums.c).
    - Only differences of sums are used, so the sum before the chunk can be 0.
    - A second tile has what the first one loses by rounding.
    - A query takes the sum at its position, which must be its last key. A query at no key of the chunk sees no key of
@@ -316,6 +316,35 @@ void lower_sums_of_states(struct lowering *x, struct stmt *keys, struct stmt *fo
     read_all_tiles(p, fold);
 }
 
+/* Appends statements that set the outputs that *s and later statements copy to 0, and copy them. */
+static void copy_zeros(struct lowering *x, const struct stmt *s, struct stmt ***at)
+{
+    for (; s; s = s->next) {
+        copy_zeros(x, s->body, at);
+        if (s->op != LOOPS_COPY || x->l->array[s->assign[0].to.of].kind != ARRAY_OUTPUT) continue;
+        lower_set_constant(x, at, s->operand[0].of, 0);
+        struct stmt *const copy = lower_append(x, at, LOOPS_COPY);
+        copy->rank = s->rank;
+        memcpy(copy->axes, s->axes, sizeof copy->axes);
+        copy->operands = copy->assigns = 1;
+        copy->operand[0] = s->operand[0];
+        copy->assign[0] = s->assign[0];
+    }
+}
+
+/* Returns a statement that sets all rows to 0 if there are no keys, because a loop over keys from `first` then does
+   not. Sizes of axes are folded as if they were at least 1, so it compares with `first`. */
+static struct stmt *without_keys(struct lowering *x, const struct expr *first, const struct stmt *body)
+{
+    struct stmt *const empty = stmt_new(x->l, LOOPS_IF), **at = &empty->body;
+    empty->axis = x->lane;
+    empty->where = expr_make(x->m, EXPR_LE, expr_leaf(x->m, EXPR_SIZE, x->stream), first, NULL);
+    at = &lower_loop_over(x, &at, x->lane, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, x->lane), x->c->tiling.tile_q)
+              ->body;
+    copy_zeros(x, body, &at);
+    return empty;
+}
+
 struct stmt *lower_over_chunk(struct lowering *x, struct stmt *body)
 {
     struct chunk_sums sums, *const p = &sums;
@@ -329,5 +358,7 @@ struct stmt *lower_over_chunk(struct lowering *x, struct stmt *body)
         x, &at, x->stream, from, expr_make(x->m, EXPR_MIN, expr_leaf(x->m, EXPR_SIZE, x->stream), end, NULL), length);
     loop->body = body;
     if (terms && have_rows(p, body)) sum_before(p, terms, &loop->body);
-    return loop;
+    struct stmt *const empty = without_keys(x, from, body);
+    empty->next = loop;
+    return empty;
 }

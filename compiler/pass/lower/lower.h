@@ -59,9 +59,10 @@ struct lowering {
     const bool *done;               /* for each value: whether its statements are made. May be NULL */
     /* the axis of recent chunks, for a state that sums only the last chunks. Otherwise -1 */
     int ring;
-    const int *last_axis; /* by chunks: the axis in the lanes of each value's tile (chunks.c). Otherwise NULL */
-    bool by_elements;     /* by chunks: tiles with an axis of elements have it in the lanes */
-    int *outputs;         /* the arrays of the outputs. NULL: each array is made when its output is written */
+    const int
+        *last_axis;   /* the axis in the lanes of each value's tile, if it is chosen for each value. Otherwise NULL */
+    bool by_elements; /* tiles with an axis of elements have it in the lanes. Implies last_axis. */
+    int *outputs;     /* the arrays of the outputs. NULL: each array is made when its output is written */
     struct lowered_value *lowered; /* how each value of the graph is lowered */
     const bool *needed;            /* for each value: whether the statements that are being made need it */
     /* The ends of lists of statements. The next statement is added there.
@@ -209,7 +210,7 @@ void lower_chunk_sums(struct lowering *x, struct stmt *loop, int keys, int queri
    - lower_sums_of_states: the body of `keys`, the loop over a chunk's keys, computes the sums. It leaves those of the
      whole chunk in slots, which the statements `fold` read.
    - lower_over_chunk: returns a loop over the keys of the current chunk, as one tile, around `body`, the statements of
-     the chunk's queries. It computes the sums again. */
+     the chunk's queries. It computes the sums again. Before it is a statement that sets rows to 0 if no keys are. */
 void lower_sums_of_states(struct lowering *x, struct stmt *keys, struct stmt *fold);
 struct stmt *lower_over_chunk(struct lowering *x, struct stmt *body);
 /* Lowers a graph whose output is a SOLVE with features, at *at. Each head has one loop over chunks of keys. (solve.c)
