@@ -589,7 +589,7 @@ TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t row
     return 1;
 }
 
-/* Widens rows of `elements` elements, which is a multiple of 16. There are at most 16 or 16 rows. */
+/* Widens rows of `elements` elements, which is a multiple of 16. There are at most 16 or 32 rows. */
 TARGET_v4 INLINE void widen_rows_v4(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide
     )
 {
@@ -616,26 +616,31 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, co
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
+        if (first == 0) fetch_v4(1, lanes, b + 32 * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
 }
 
-/* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 4 rows r and up to 4 vectors of lanes, from x = first on.
-   The rows share the conversion of b, whose rows have `lanes` elements. */
-TARGET_v4 INLINE void some_lanes_v4(const int rows, const int vectors, int64_t first, const int64_t lanes,
-    int64_t steps,
-    const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row
-    )
+/* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 6 rows r and up to 4 vectors of lanes, from x = first
+   on. Rows of b have `lanes` elements. The first `ahead_rows` rows at `ahead` are prefetched.
+   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there */
+TARGET_v4 INLINE void some_lanes_v4(const int rows, const int vectors, const int from, int64_t first,
+    const int64_t lanes,
+    int64_t steps, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide,
+    const uint16_t *ahead, int64_t ahead_rows, float *c, int64_t c_row)
 {
-    vec_v4 sum[4][4];
+    vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
-    for (int64_t t = 0; t < steps; t++, b += b_step) {
+    for (int64_t t = 0; t < steps; t++) {
         vec_v4 x[4];
-        if (first == 0) fetch_v4(1, lanes, b + 32 * b_step, b_step);
-        UNROLL for (int v = 0; v < vectors; v++)
-            x[v] = unscaled_v4(b, first + v * 16);
+        if (t < ahead_rows) fetch_v4(1, lanes, ahead + t * b_step, b_step);
+        UNROLL for (int v = 0; v < vectors; v++) {
+            float *const kept = wide + t * lanes + first + v * 16;
+            x[v] = from == 2 ? load_v4(kept) : unscaled_v4(b + t * b_step, first + v * 16);
+            if (from == 1) store_v4(kept, x[v]);
+        }
         UNROLL for (int r = 0; r < rows; r++) {
             const float y = a[r * a_row + t * a_step];
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
@@ -649,26 +654,75 @@ TARGET_v4 INLINE void some_lanes_v4(const int rows, const int vectors, int64_t f
 }
 
 /* Like some_lanes_v4, for all lanes. */
-TARGET_v4 INLINE void all_lanes_v4(const int rows, const int64_t lanes, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row)
+TARGET_v4 INLINE void all_lanes_v4(const int rows, const int from, const int64_t lanes, int64_t steps, const float *a,
+    int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead,
+    int64_t ahead_rows, float *c, int64_t c_row)
 {
+    const int64_t share = 4 * 16 < lanes ? (ahead_rows * 4 * 16 + lanes - 1) / lanes : ahead_rows;
     int64_t x = 0;
-    for (; x + 4 * 16 <= lanes; x += 4 * 16)
-        some_lanes_v4(rows, 4, x, lanes, steps, a, a_row, a_step, b, b_step, c, c_row);
-    for (; x < lanes; x += 16)
-        some_lanes_v4(rows, 1, x, lanes, steps, a, a_row, a_step, b, b_step, c, c_row);
+    for (; x + 4 * 16 <= lanes; x += 4 * 16) {
+        some_lanes_v4(rows, 4, from, x, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead,
+            min(share, ahead_rows), c, c_row);
+        ahead += share * b_step;
+        ahead_rows = max(ahead_rows - share, 0);
+    }
+    for (; x < lanes; x += 16) {
+        some_lanes_v4(rows, 1, from, x, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row);
+        ahead_rows = 0;
+    }
 }
 
-/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. It is read 16 rows at a time. Narrow elements
-   are widened once for up to 4 rows of a, or once for all rows. If a has one row, b is read 128 lanes at a time. */
+/* Like some_lanes_v4, for 1 to 6 rows and all lanes. */
+TARGET_v4 INLINE void group_v4(int64_t rows, const int from, const int64_t lanes, int64_t steps, const float *a,
+    int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead,
+    int64_t ahead_rows, float *c, int64_t c_row)
+{
+    switch (rows) {
+        case 6: all_lanes_v4(6, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row); break;
+        case 5: all_lanes_v4(5, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row); break;
+        case 4: all_lanes_v4(4, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row); break;
+        case 3: all_lanes_v4(3, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row); break;
+        case 2: all_lanes_v4(2, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row); break;
+        default: all_lanes_v4(1, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row); break;
+    }
+}
+
+/* Like group_v4, for any number of rows. Each group of rows prefetches a share of later rows. */
+TARGET_v4 INLINE void groups_v4(int64_t rows, const int64_t lanes, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+{
+    const uint16_t *const ahead = b + 32 * b_step;
+    if (rows <= 6) {
+        group_v4(rows, 0, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, steps, c, c_row);
+        return;
+    }
+    int64_t asked = (6 * steps + rows - 1) / rows;
+    all_lanes_v4(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
+    for (int64_t r = 6; r < rows; r += 6) {
+        const int64_t ask = min((min(r + 6, rows) * steps + rows - 1) / rows, steps);
+        group_v4(min(rows - r, 6), 2, lanes, steps, a + r * a_row, a_row, a_step, b, b_step, wide,
+            ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
+        asked = ask;
+    }
+}
+
+/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. It is read 32 rows at a time. Narrow
+   elements are widened once for all rows. If a has one row, b is read 128 lanes at a time. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
 {
-    float wide[16 * 64] __attribute__((aligned(64)));
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
+    float wide[32 * 64] __attribute__((aligned(64)));
+    for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
+        const int64_t some = min(steps - t, 32);
         if (rows == 1 && update == 1) {
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
@@ -678,12 +732,8 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
                 row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block, c);
             continue;
         }
-        if (1 && rows <= 4 && update == 1) {
-            switch (rows) {
-                case 4: all_lanes_v4(4, lanes, some, a, a_row, a_step, b, b_step, c, c_row); break;
-                case 3: all_lanes_v4(3, lanes, some, a, a_row, a_step, b, b_step, c, c_row); break;
-                case 2: all_lanes_v4(2, lanes, some, a, a_row, a_step, b, b_step, c, c_row); break;
-            }
+        if (1 && update == 1) {
+            groups_v4(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
             continue;
         }
         widen_rows_v4(some, lanes, b, b_step, wide);
@@ -2338,21 +2388,25 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, co
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + first + v * 8, load_v3(c + first + v * 8) + sum[v]);
 }
 
-/* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 4 rows r and up to 2 vectors of lanes, from x = first on.
-   The rows share the conversion of b, whose rows have `lanes` elements. */
-TARGET_v3 INLINE void some_lanes_v3(const int rows, const int vectors, int64_t first, const int64_t lanes,
-    int64_t steps,
-    const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row
-    )
+/* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 6 rows r and up to 2 vectors of lanes, from x = first
+   on. Rows of b have `lanes` elements. The first `ahead_rows` rows at `ahead` are prefetched.
+   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there */
+TARGET_v3 INLINE void some_lanes_v3(const int rows, const int vectors, const int from, int64_t first,
+    const int64_t lanes,
+    int64_t steps, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide,
+    const uint16_t *ahead, int64_t ahead_rows, float *c, int64_t c_row)
 {
-    vec_v3 sum[4][2];
+    vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
-    for (int64_t t = 0; t < steps; t++, b += b_step) {
+    for (int64_t t = 0; t < steps; t++) {
         vec_v3 x[2];
-        if (first == 0) fetch_v3(1, lanes, b + 32 * b_step, b_step);
-        UNROLL for (int v = 0; v < vectors; v++)
-            x[v] = unscaled_v3(b, first + v * 8);
+        if (t < ahead_rows) fetch_v3(1, lanes, ahead + t * b_step, b_step);
+        UNROLL for (int v = 0; v < vectors; v++) {
+            float *const kept = wide + t * lanes + first + v * 8;
+            x[v] = from == 2 ? load_v3(kept) : unscaled_v3(b + t * b_step, first + v * 8);
+            if (from == 1) store_v3(kept, x[v]);
+        }
         UNROLL for (int r = 0; r < rows; r++) {
             const float y = a[r * a_row + t * a_step];
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
@@ -2366,18 +2420,67 @@ TARGET_v3 INLINE void some_lanes_v3(const int rows, const int vectors, int64_t f
 }
 
 /* Like some_lanes_v3, for all lanes. */
-TARGET_v3 INLINE void all_lanes_v3(const int rows, const int64_t lanes, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row)
+TARGET_v3 INLINE void all_lanes_v3(const int rows, const int from, const int64_t lanes, int64_t steps, const float *a,
+    int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead,
+    int64_t ahead_rows, float *c, int64_t c_row)
 {
+    const int64_t share = 2 * 8 < lanes ? (ahead_rows * 2 * 8 + lanes - 1) / lanes : ahead_rows;
     int64_t x = 0;
-    for (; x + 2 * 8 <= lanes; x += 2 * 8)
-        some_lanes_v3(rows, 2, x, lanes, steps, a, a_row, a_step, b, b_step, c, c_row);
-    for (; x < lanes; x += 8)
-        some_lanes_v3(rows, 1, x, lanes, steps, a, a_row, a_step, b, b_step, c, c_row);
+    for (; x + 2 * 8 <= lanes; x += 2 * 8) {
+        some_lanes_v3(rows, 2, from, x, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead,
+            min(share, ahead_rows), c, c_row);
+        ahead += share * b_step;
+        ahead_rows = max(ahead_rows - share, 0);
+    }
+    for (; x < lanes; x += 8) {
+        some_lanes_v3(rows, 1, from, x, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row);
+        ahead_rows = 0;
+    }
 }
 
-/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. It is read 16 rows at a time. Narrow elements
-   are widened once for up to 4 rows of a, or once for all rows. If a has one row, b is read 64 lanes at a time. */
+/* Like some_lanes_v3, for 1 to 6 rows and all lanes. */
+TARGET_v3 INLINE void group_v3(int64_t rows, const int from, const int64_t lanes, int64_t steps, const float *a,
+    int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead,
+    int64_t ahead_rows, float *c, int64_t c_row)
+{
+    switch (rows) {
+        case 6: all_lanes_v3(6, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row); break;
+        case 5: all_lanes_v3(5, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row); break;
+        case 4: all_lanes_v3(4, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row); break;
+        case 3: all_lanes_v3(3, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row); break;
+        case 2: all_lanes_v3(2, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row); break;
+        default: all_lanes_v3(1, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row); break;
+    }
+}
+
+/* Like group_v3, for any number of rows. Each group of rows prefetches a share of later rows. */
+TARGET_v3 INLINE void groups_v3(int64_t rows, const int64_t lanes, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+{
+    const uint16_t *const ahead = b + 32 * b_step;
+    if (rows <= 6) {
+        group_v3(rows, 0, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, steps, c, c_row);
+        return;
+    }
+    int64_t asked = (6 * steps + rows - 1) / rows;
+    all_lanes_v3(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
+    for (int64_t r = 6; r < rows; r += 6) {
+        const int64_t ask = min((min(r + 6, rows) * steps + rows - 1) / rows, steps);
+        group_v3(min(rows - r, 6), 2, lanes, steps, a + r * a_row, a_row, a_step, b, b_step, wide,
+            ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
+        asked = ask;
+    }
+}
+
+/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. It is read 16 rows at a time. Narrow
+   elements are widened once for all rows. If a has one row, b is read 64 lanes at a time. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
@@ -2395,12 +2498,8 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
                 row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, lanes, block, c);
             continue;
         }
-        if (0 && rows <= 4 && update == 1) {
-            switch (rows) {
-                case 4: all_lanes_v3(4, lanes, some, a, a_row, a_step, b, b_step, c, c_row); break;
-                case 3: all_lanes_v3(3, lanes, some, a, a_row, a_step, b, b_step, c, c_row); break;
-                case 2: all_lanes_v3(2, lanes, some, a, a_row, a_step, b, b_step, c, c_row); break;
-            }
+        if (0 && update == 1) {
+            groups_v3(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
             continue;
         }
         widen_rows_v3(some, lanes, b, b_step, wide);
@@ -4056,20 +4155,24 @@ INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
 }
 
-/* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 4 rows r and up to 2 vectors of lanes, from x = first on.
-   The rows share the conversion of b, whose rows have `lanes` elements. */
-INLINE void some_lanes_any(const int rows, const int vectors, int64_t first, const int64_t lanes, int64_t steps,
-    const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row
-    )
+/* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 6 rows r and up to 2 vectors of lanes, from x = first
+   on. Rows of b have `lanes` elements. The first `ahead_rows` rows at `ahead` are prefetched.
+   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there */
+INLINE void some_lanes_any(const int rows, const int vectors, const int from, int64_t first, const int64_t lanes,
+    int64_t steps, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide,
+    const uint16_t *ahead, int64_t ahead_rows, float *c, int64_t c_row)
 {
-    vec_any sum[4][2];
+    vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
-    for (int64_t t = 0; t < steps; t++, b += b_step) {
+    for (int64_t t = 0; t < steps; t++) {
         vec_any x[2];
-        if (first == 0) fetch_any(1, lanes, b + 64 * b_step, b_step);
-        UNROLL for (int v = 0; v < vectors; v++)
-            x[v] = unscaled_any(b, first + v * 4);
+        if (t < ahead_rows) fetch_any(1, lanes, ahead + t * b_step, b_step);
+        UNROLL for (int v = 0; v < vectors; v++) {
+            float *const kept = wide + t * lanes + first + v * 4;
+            x[v] = from == 2 ? load_any(kept) : unscaled_any(b + t * b_step, first + v * 4);
+            if (from == 1) store_any(kept, x[v]);
+        }
         UNROLL for (int r = 0; r < rows; r++) {
             const float y = a[r * a_row + t * a_step];
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
@@ -4083,18 +4186,67 @@ INLINE void some_lanes_any(const int rows, const int vectors, int64_t first, con
 }
 
 /* Like some_lanes_any, for all lanes. */
-INLINE void all_lanes_any(const int rows, const int64_t lanes, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row)
+INLINE void all_lanes_any(const int rows, const int from, const int64_t lanes, int64_t steps, const float *a,
+    int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead,
+    int64_t ahead_rows, float *c, int64_t c_row)
 {
+    const int64_t share = 2 * 4 < lanes ? (ahead_rows * 2 * 4 + lanes - 1) / lanes : ahead_rows;
     int64_t x = 0;
-    for (; x + 2 * 4 <= lanes; x += 2 * 4)
-        some_lanes_any(rows, 2, x, lanes, steps, a, a_row, a_step, b, b_step, c, c_row);
-    for (; x < lanes; x += 4)
-        some_lanes_any(rows, 1, x, lanes, steps, a, a_row, a_step, b, b_step, c, c_row);
+    for (; x + 2 * 4 <= lanes; x += 2 * 4) {
+        some_lanes_any(rows, 2, from, x, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead,
+            min(share, ahead_rows), c, c_row);
+        ahead += share * b_step;
+        ahead_rows = max(ahead_rows - share, 0);
+    }
+    for (; x < lanes; x += 4) {
+        some_lanes_any(rows, 1, from, x, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row);
+        ahead_rows = 0;
+    }
 }
 
-/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. It is read 16 rows at a time. Narrow elements
-   are widened once for up to 4 rows of a, or once for all rows. If a has one row, b is read 32 lanes at a time. */
+/* Like some_lanes_any, for 1 to 6 rows and all lanes. */
+INLINE void group_any(int64_t rows, const int from, const int64_t lanes, int64_t steps, const float *a,
+    int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead,
+    int64_t ahead_rows, float *c, int64_t c_row)
+{
+    switch (rows) {
+        case 6: all_lanes_any(6, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row); break;
+        case 5: all_lanes_any(5, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row); break;
+        case 4: all_lanes_any(4, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row); break;
+        case 3: all_lanes_any(3, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row); break;
+        case 2: all_lanes_any(2, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row); break;
+        default: all_lanes_any(1, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row); break;
+    }
+}
+
+/* Like group_any, for any number of rows. Each group of rows prefetches a share of later rows. */
+INLINE void groups_any(int64_t rows, const int64_t lanes, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+{
+    const uint16_t *const ahead = b + 64 * b_step;
+    if (rows <= 6) {
+        group_any(rows, 0, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, steps, c, c_row);
+        return;
+    }
+    int64_t asked = (6 * steps + rows - 1) / rows;
+    all_lanes_any(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
+    for (int64_t r = 6; r < rows; r += 6) {
+        const int64_t ask = min((min(r + 6, rows) * steps + rows - 1) / rows, steps);
+        group_any(min(rows - r, 6), 2, lanes, steps, a + r * a_row, a_row, a_step, b, b_step, wide,
+            ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
+        asked = ask;
+    }
+}
+
+/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. It is read 16 rows at a time. Narrow
+   elements are widened once for all rows. If a has one row, b is read 32 lanes at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
@@ -4111,12 +4263,8 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
                 row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block, c);
             continue;
         }
-        if (0 && rows <= 4 && update == 1) {
-            switch (rows) {
-                case 4: all_lanes_any(4, lanes, some, a, a_row, a_step, b, b_step, c, c_row); break;
-                case 3: all_lanes_any(3, lanes, some, a, a_row, a_step, b, b_step, c, c_row); break;
-                case 2: all_lanes_any(2, lanes, some, a, a_row, a_step, b, b_step, c, c_row); break;
-            }
+        if (0 && update == 1) {
+            groups_any(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
             continue;
         }
         widen_rows_any(some, lanes, b, b_step, wide);

@@ -198,6 +198,8 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
     const int64_t of_terms = block ? e->along_terms / block + 1 : 1,
                   of_lanes = block ? e->fetched_lanes / block + 1 : 1;
     template_set_number(x, "SCALES", of_terms * e->lanes > of_lanes * 16 ? of_terms * e->lanes : of_lanes * 16);
+    /* More rows at a time load and store the sums less often. */
+    template_set_number(x, "AT_ONCE", narrow && !blocks && is_roomy(target) ? 32 : 16);
     template_set_number(x, "BLOCKS", blocks);
     template_set_number(x, "BLOCK_ELEMENTS", dtype_block(dtype));
     template_set_number(x, "BLOCK_BYTES", blocks ? dtype_row_bytes(dtype, dtype_block(dtype)) : 0);
@@ -216,7 +218,7 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
         "in_block",      "widened",     "element",      "units",        "transpose_widened",
         "finite_stored", "fetch",       "columns",      "row",          "dot_along",
         "dot_fetched",   "all_columns", "some_columns", "columns_of_4", "some_lanes",
-        "all_lanes"};
+        "all_lanes",     "group",       "groups"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         template_set(x, arena_printf(x->arena, "%s_T", names[k]),
                      arena_printf(x->arena, "%s%s_%s", names[k], emit_type_suffix(e->m, dtype), e->suffix));

@@ -28,6 +28,8 @@
 #define row_T TYPE_NAME(row)
 #define some_lanes_T TYPE_NAME(some_lanes)
 #define all_lanes_T TYPE_NAME(all_lanes)
+#define group_T TYPE_NAME(group)
+#define groups_T TYPE_NAME(groups)
 #define dot_fetched_T TYPE_NAME(dot_fetched)
 #undef STORED
 #undef NARROW
@@ -41,7 +43,7 @@
 
 static void TYPE_NAME(rows_of)(void)
 {
-    enum { ROW = 64, COUNT = LANES + 3, MOST = 4 * ROW, MAX_ROWS = 6 };
+    enum { ROW = 64, COUNT = LANES + 3, MOST = 4 * ROW, MAX_ROWS = COUNT };
     static float given[COUNT][ROW], wanted[COUNT][ROW], turned[ROW][COUNT];
     static unsigned char stored[COUNT * MOST + 64];
     const int64_t bytes = attn_row_bytes(ATTN_TYPE, ROW), step = bytes / (int64_t)sizeof(STORED);
@@ -111,6 +113,8 @@ static void TYPE_NAME(rows_of)(void)
 #undef row_T
 #undef some_lanes_T
 #undef all_lanes_T
+#undef group_T
+#undef groups_T
 #undef dot_fetched_T
 #undef TYPE_NAME_2
 #undef TYPE_NAME_1

@@ -25,6 +25,7 @@
 #define SEVERAL 3
 #define NEAR 2
 #define SOME 16
+#define AT_ONCE 32
 #if F16
 #define NARROW 1
 #define STORED uint16_t
@@ -195,6 +196,10 @@
 INLINE int64_t min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
+}
+INLINE int64_t max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
 }
 INLINE float widened_f16(uint16_t x)
 {
@@ -643,7 +648,7 @@ static void narrow_products(void)
 /* Tests inner products and sums of rows, with any number of columns. */
 static void along(void)
 {
-    enum { TERMS = 3 * LANES, COLUMNS = 2 * LANES + 3, MAX_ROWS = 7, WIDTH = 2 * LANES };
+    enum { TERMS = 3 * LANES, COLUMNS = 2 * LANES + 3, MAX_ROWS = 3 * LANES, WIDTH = 5 * LANES };
     static REAL a[MAX_ROWS][TERMS], b[COLUMNS][TERMS], c[MAX_ROWS][COLUMNS + LANES], sum[MAX_ROWS][WIDTH];
     static STORED stored[COLUMNS][TERMS];
     for (int r = 0; r < MAX_ROWS; r++)
@@ -657,8 +662,8 @@ static void along(void)
             stored[x][t] = b[x][t] = (REAL)drawn();
 #endif
         }
-    for (int columns = 1; columns <= COLUMNS; columns++) {
-        const int rows = columns % MAX_ROWS + 1;
+    for (int k = 2; k < 2 * COLUMNS + 2; k++) {
+        const int columns = k / 2, rows = k % 2 ? columns % 7 + 1 : 3 * LANES / 4 + columns % (2 * LANES);
         dot_along_T(rows, columns, TERMS, &a[0][0], TERMS, &stored[0][0], TERMS, &c[0][0], COLUMNS + LANES);
         for (int r = 0; r < rows; r++)
             for (int x = 0; x < columns; x++) {
@@ -667,20 +672,23 @@ static void along(void)
                 if (!(fabs((double)c[r][x] - wanted) < (F64 ? 1e-13 : 5e-5))) CU_FAIL("an inner product");
             }
     }
-    memset(sum, 0, sizeof sum);
-    for (int r = 0; r < 2; r++)
+    for (int r = 0; r < MAX_ROWS; r++)
         for (int t = 0; t < COLUMNS; t++) c[r][t] = (REAL)drawn();
-    dot_fetched_T(VECTORS, WIDTH, 2, -1, COLUMNS, 192, &c[0][0], COLUMNS + LANES, 1, &stored[0][0], TERMS, &sum[0][0],
-                  WIDTH, 1, NULL, NULL);
-    for (int r = 0; r < 2; r++)
-        for (int x = 0; x < WIDTH; x++) {
-            double wanted = 0, scale = 1;
-            for (int t = 0; t < COLUMNS; t++) {
-                wanted += (double)c[r][t] * (double)b[t][x];
-                scale += fabs((double)c[r][t] * (double)b[t][x]);
+    for (int rows = 2; rows <= 20 && rows <= MAX_ROWS; rows++) {
+        memset(sum, 0, sizeof sum);
+        dot_fetched_T(VECTORS, VECTORS * LANES, rows, -1, COLUMNS, 192, &c[0][0], COLUMNS + LANES, 1, &stored[0][0],
+                      TERMS, &sum[0][0], WIDTH, 1, NULL, NULL);
+        for (int r = 0; r < rows; r++)
+            for (int x = 0; x < VECTORS * LANES; x++) {
+                double wanted = 0, scale = 1;
+                for (int t = 0; t < COLUMNS; t++) {
+                    wanted += (double)c[r][t] * (double)b[t][x];
+                    scale += fabs((double)c[r][t] * (double)b[t][x]);
+                }
+                if (!(fabs((double)sum[r][x] - wanted) < (F64 ? 1e-14 : 1e-6) * scale)) CU_FAIL("a sum fetched early");
             }
-            if (!(fabs((double)sum[r][x] - wanted) < (F64 ? 1e-14 : 1e-6) * scale)) CU_FAIL("a sum fetched early");
-        }
+        for (int x = VECTORS * LANES; x < WIDTH; x++) CU_ASSERT(sum[0][x] == 0 && sum[rows - 1][x] == 0);
+    }
     static REAL values[COLUMNS][WIDE + 3 * LANES], row[WIDE + 3 * LANES];
     static STORED narrow[COLUMNS][WIDE + 3 * LANES];
     for (int t = 0; t < COLUMNS; t++)

@@ -236,7 +236,7 @@ TARGET APART int finite_stored_T(const STORED *p, int64_t row, int64_t rows, int
 
 #endif
 #if NARROW
-/* Widens rows of `elements` elements, which is a multiple of LANES. There are at most LANES or SOME rows. */
+/* Widens rows of `elements` elements, which is a multiple of LANES. There are at most LANES or AT_ONCE rows. */
 TARGET INLINE void widen_rows_T(int64_t rows, const int64_t elements, const STORED *b, int64_t b_row, REAL *wide
     SCALE_PARAMETER)
 {
@@ -432,24 +432,30 @@ TARGET INLINE void row_T(const int vectors, int64_t first, int64_t steps, const 
 }
 
 #if NARROW
-/* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 4 rows r and up to ABREAST vectors of lanes, from x = first on.
-   The rows share the conversion of b, whose rows have `lanes` elements. */
-TARGET INLINE void some_lanes_T(const int rows, const int vectors, int64_t first, const int64_t lanes, int64_t steps,
-    const REAL *a, int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *c, int64_t c_row
-    SCALE_PARAMETER)
+/* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 6 rows r and up to ABREAST vectors of lanes, from x = first
+   on. Rows of b have `lanes` elements. The first `ahead_rows` rows at `ahead` are prefetched.
+   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there */
+TARGET INLINE void some_lanes_T(const int rows, const int vectors, const int from, int64_t first, const int64_t lanes,
+    int64_t steps, const REAL *a, int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *wide,
+    const STORED *ahead, int64_t ahead_rows, REAL *c, int64_t c_row SCALE_PARAMETER)
 {
-    vec_T sum[4][ABREAST];
+    vec_T sum[6][ABREAST];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_T){0};
-    for (int64_t t = 0; t < steps; t++, b += b_step) {
+    for (int64_t t = 0; t < steps; t++) {
         vec_T x[ABREAST];
-        if (first == 0) fetch_T(1, lanes, b + EARLY_FOR_SEVERAL * b_step, b_step);
-        UNROLL for (int v = 0; v < vectors; v++)
+        if (t < ahead_rows) fetch_T(1, lanes, ahead + t * b_step, b_step);
+        UNROLL for (int v = 0; v < vectors; v++) {
+            REAL *const kept = wide + t * lanes + first + v * LANES;
 #if BLOCKS
-            x[v] = scaled_T(b, first + v * LANES, scale + t * scales_T(lanes), block_size_T(lanes));
+            x[v] = from == 2
+                ? load_T(kept)
+                : scaled_T(b + t * b_step, first + v * LANES, scale + t * scales_T(lanes), block_size_T(lanes));
 #else
-            x[v] = unscaled_T(b, first + v * LANES);
+            x[v] = from == 2 ? load_T(kept) : unscaled_T(b + t * b_step, first + v * LANES);
 #endif
+            if (from == 1) store_T(kept, x[v]);
+        }
         UNROLL for (int r = 0; r < rows; r++) {
             const REAL y = a[r * a_row + t * a_step];
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
@@ -463,37 +469,86 @@ TARGET INLINE void some_lanes_T(const int rows, const int vectors, int64_t first
 }
 
 /* Like some_lanes_T, for all lanes. */
-TARGET INLINE void all_lanes_T(const int rows, const int64_t lanes, int64_t steps, const REAL *a, int64_t a_row,
-    int64_t a_step, const STORED *b, int64_t b_step, REAL *c, int64_t c_row SCALE_PARAMETER)
+TARGET INLINE void all_lanes_T(const int rows, const int from, const int64_t lanes, int64_t steps, const REAL *a,
+    int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *wide, const STORED *ahead,
+    int64_t ahead_rows, REAL *c, int64_t c_row SCALE_PARAMETER)
 {
+    const int64_t share = ABREAST * LANES < lanes ? (ahead_rows * ABREAST * LANES + lanes - 1) / lanes : ahead_rows;
     int64_t x = 0;
-    for (; x + ABREAST * LANES <= lanes; x += ABREAST * LANES)
-        some_lanes_T(rows, ABREAST, x, lanes, steps, a, a_row, a_step, b, b_step, c, c_row SCALE_ARGUMENT);
-    for (; x < lanes; x += LANES)
-        some_lanes_T(rows, 1, x, lanes, steps, a, a_row, a_step, b, b_step, c, c_row SCALE_ARGUMENT);
+    for (; x + ABREAST * LANES <= lanes; x += ABREAST * LANES) {
+        some_lanes_T(rows, ABREAST, from, x, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead,
+            min(share, ahead_rows), c, c_row SCALE_ARGUMENT);
+        ahead += share * b_step;
+        ahead_rows = max(ahead_rows - share, 0);
+    }
+    for (; x < lanes; x += LANES) {
+        some_lanes_T(rows, 1, from, x, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row SCALE_ARGUMENT);
+        ahead_rows = 0;
+    }
+}
+
+/* Like some_lanes_T, for 1 to 6 rows and all lanes. */
+TARGET INLINE void group_T(int64_t rows, const int from, const int64_t lanes, int64_t steps, const REAL *a,
+    int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *wide, const STORED *ahead,
+    int64_t ahead_rows, REAL *c, int64_t c_row SCALE_PARAMETER)
+{
+    switch (rows) {
+        case 6: all_lanes_T(6, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row SCALE_ARGUMENT); break;
+        case 5: all_lanes_T(5, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row SCALE_ARGUMENT); break;
+        case 4: all_lanes_T(4, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row SCALE_ARGUMENT); break;
+        case 3: all_lanes_T(3, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row SCALE_ARGUMENT); break;
+        case 2: all_lanes_T(2, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row SCALE_ARGUMENT); break;
+        default: all_lanes_T(1, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
+            c_row SCALE_ARGUMENT); break;
+    }
+}
+
+/* Like group_T, for any number of rows. Each group of rows prefetches a share of later rows. */
+TARGET INLINE void groups_T(int64_t rows, const int64_t lanes, int64_t steps, const REAL *a, int64_t a_row,
+    int64_t a_step, const STORED *b, int64_t b_step, REAL *wide, REAL *c, int64_t c_row SCALE_PARAMETER)
+{
+    const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_step;
+    if (rows <= 6) {
+        group_T(rows, 0, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, steps, c, c_row SCALE_ARGUMENT);
+        return;
+    }
+    int64_t asked = (6 * steps + rows - 1) / rows;
+    all_lanes_T(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row SCALE_ARGUMENT);
+    for (int64_t r = 6; r < rows; r += 6) {
+        const int64_t ask = min((min(r + 6, rows) * steps + rows - 1) / rows, steps);
+        group_T(min(rows - r, 6), 2, lanes, steps, a + r * a_row, a_row, a_step, b, b_step, wide,
+            ahead + asked * b_step, ask - asked, c + r * c_row, c_row SCALE_ARGUMENT);
+        asked = ask;
+    }
 }
 
 #endif
-/* Like dot_T, but b is in memory and is prefetched as in dot_along_T. It is read SOME rows at a time. Narrow elements
-   are widened once for up to 4 rows of a, or once for all rows. If a has one row, b is read WIDE lanes at a time. */
+/* Like dot_T, but b is in memory and is prefetched as in dot_along_T. It is read AT_ONCE rows at a time. Narrow
+   elements are widened once for all rows. If a has one row, b is read WIDE lanes at a time. */
 TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *c,
     int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER)
 {
 #if NARROW
-    REAL wide[SOME * MAX_LANES] __attribute__((aligned(BYTES)));
+    REAL wide[AT_ONCE * MAX_LANES] __attribute__((aligned(BYTES)));
 #endif
 #if BLOCKS
     SCALE copy[SCALES + LANES];
     REAL scale[SCALES + LANES] __attribute__((aligned(BYTES)));
-    copy_scales_T(min(SOME, steps), lanes, b, b_step, copy);
+    copy_scales_T(min(AT_ONCE, steps), lanes, b, b_step, copy);
 #endif
-    for (int64_t t = 0; t < steps; t += SOME, a += SOME * a_step, b += SOME * b_step) {
-        const int64_t some = min(steps - t, SOME);
+    for (int64_t t = 0; t < steps; t += AT_ONCE, a += AT_ONCE * a_step, b += AT_ONCE * b_step) {
+        const int64_t some = min(steps - t, AT_ONCE);
 #if BLOCKS
         const int64_t step = scales_T(lanes), block = block_size_T(lanes);
         convert_scales_T(some * step, copy, scale);
-        copy_scales_T(min(SOME, steps - t - SOME), lanes, b + SOME * b_step, b_step, copy);
+        copy_scales_T(min(AT_ONCE, steps - t - AT_ONCE), lanes, b + AT_ONCE * b_step, b_step, copy);
 #endif
         if (rows == 1 && update == 1) {
 #if BLOCKS
@@ -511,12 +566,8 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
             continue;
         }
 #if NARROW
-        if (ROOMY && rows <= 4 && update == 1) {
-            switch (rows) {
-                case 4: all_lanes_T(4, lanes, some, a, a_row, a_step, b, b_step, c, c_row SCALE_ARGUMENT); break;
-                case 3: all_lanes_T(3, lanes, some, a, a_row, a_step, b, b_step, c, c_row SCALE_ARGUMENT); break;
-                case 2: all_lanes_T(2, lanes, some, a, a_row, a_step, b, b_step, c, c_row SCALE_ARGUMENT); break;
-            }
+        if (ROOMY && update == 1) {
+            groups_T(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row SCALE_ARGUMENT);
             continue;
         }
         widen_rows_T(some, lanes, b, b_step, wide SCALE_ARGUMENT);
@@ -541,7 +592,7 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
 #else
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * LANES) {
             /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
-            const int64_t ask = SOME * (x + vectors * LANES) / lanes;
+            const int64_t ask = AT_ONCE * (x + vectors * LANES) / lanes;
             fetch_T(ask - asked, lanes, b + (EARLY_FOR_SEVERAL + asked) * b_step, b_step);
             asked = ask;
             dot_T(vectors, vectors * LANES, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
