@@ -129,25 +129,18 @@ static void explain_states(const struct compilation *c)
     }
 }
 
-static int64_t chunk_of_few(const struct compilation *few)
-{
-    const struct module *m = few->graph->module;
-    for (int a = 0; a < m->axes; a++)
-        if (axis_is_chunks(&m->axis[a])) return m->axis[a].extent;
-    return 0;
-}
-
 /* Prints the maximum number of rows for the version for few queries. It may depend on the number of keys. */
 static void explain_few(const struct unit *p)
 {
     const struct version *v = p->version, *first = NULL, *last = NULL;
     struct text more = {0};
     for (int k = 0; k < p->versions && v[k].target == v[0].target; k++) {
-        const int64_t rows = v[k].few ? v[k].few_rows : 0, chunk = v[k].few ? chunk_of_few(v[k].few) : 0;
+        const int64_t rows = v[k].few ? v[k].few_rows : 0, chunk = v[k].few ? keys_of_chunk(v[k].few) : 0;
         if (!first && !v[k].few) continue;
-        if (first && (rows != (last->few ? last->few_rows : 0) || (rows && chunk != chunk_of_few(first->few))))
+        if (first && (rows != (last->few ? last->few_rows : 0) || (rows && chunk != keys_of_chunk(first->few))))
             text_add(&more, ", from %lld keys on %lld", (long long)v[k].from, (long long)rows);
-        if (first && rows && chunk != chunk_of_few(first->few)) text_add(&more, " in chunks of %lld", (long long)chunk);
+        if (first && rows && chunk != keys_of_chunk(first->few))
+            text_add(&more, " in chunks of %lld", (long long)chunk);
         first = first ? first : &v[k];
         last = &v[k];
     }
@@ -156,7 +149,7 @@ static void explain_few(const struct unit *p)
                "   threads share the keys in chunks of %lld; a key is read once for all rows\n",
                first->from ? arena_printf(p->arena, " from %lld keys on", (long long)first->from) : "", MAX_FEW_QUERIES,
                (long long)first->few_rows, more.length ? arena_printf(p->arena, " (%s)", more.data + strlen(", ")) : "",
-               (long long)chunk_of_few(first->few));
+               (long long)keys_of_chunk(first->few));
     if (first && first->heads)
         printf("  heads: up to %d queries, if at least %d heads share keys (with several queries, if all heads do);\n"
                "  a tile has one query of up to %lld heads, and reads each key once for all of them\n",

@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* runtime/mpi/chain.c cuts a sequence into this number of slices for each rank, if there are enough heads. */
-enum { SLICES_PER_RANK = 4 };
+/* Constants of runtime/mpi/chain.c:
+   - SLICES_PER_RANK: a sequence is cut into this number of slices for each rank, if there are enough heads
+   - MIN_STORED_CHUNK: ranks that join states store the sums of chunks from this number of tokens on */
+enum { SLICES_PER_RANK = 4, MIN_STORED_CHUNK = 128 };
 /* The cycles a second of a core that was not measured. */
 static const double NOMINAL_CLOCK = 3e9;
 
@@ -132,12 +134,15 @@ static double shared_seconds(const struct shared *s, int64_t n, int64_t ranks, d
     return ring_seconds((seen + mine - 1) / mine, own, all > own ? all - own : 0, *received, link);
 }
 
-/* Returns the seconds with problem.foldable: ranks first sum their keys, then join states, then compute their rows. */
+/* Returns the seconds with problem.foldable: ranks first sum their keys, then join states, then compute their rows. The
+   sums of chunks are written to memory and read for the rows, or computed twice. */
 static double joined_total(const struct shared *s, int64_t n, int64_t ranks)
 {
     enum { COUNTED = 16384 }; /* counting takes time, and the time of sums is proportional to their keys */
-    const int64_t mine = (n - 1) / ranks + 1, counted = mine < COUNTED ? mine : COUNTED;
-    const double sums = work_seconds(s, 1, counted) * (double)mine / (double)counted;
+    const int64_t mine = (n - 1) / ranks + 1, counted = mine < COUNTED ? mine : COUNTED, chunk = keys_of_chunk(s->c);
+    const bool stores = chunk >= MIN_STORED_CHUNK && !s->c->separated.reach && !s->unit->spec->rate;
+    const double sums = stores ? 2 * s->state * (double)(mine / chunk) / s->limits.rates.bandwidth
+                               : work_seconds(s, 1, counted) * (double)mine / (double)counted;
     return joined_seconds(ranks, s->slices, sums, work_seconds(s, mine, mine), s->state, &s->costs->ranks.link,
                           s->limits.rates.bandwidth);
 }

@@ -109,6 +109,8 @@ void count_parts(const struct call_parts *p, const struct problem_size *size, in
    FLOPs. */
 double roofline_seconds(const struct roofline *r, const struct rates *rates, bool *memory);
 
+int64_t keys_of_chunk(const struct compilation *c); /* returns the number of keys in a chunk, or 0 without chunks */
+
 /* A link between ranks: bytes a second, and the seconds of an empty message. */
 struct link {
     double bandwidth, latency;
@@ -116,8 +118,8 @@ struct link {
 /* These functions return the seconds of a call on several ranks, the slowest one's (ranks.c):
    - chain_seconds: a state is passed from rank to rank, in slices of heads. `work`: the seconds that a rank computes.
      `state`: the bytes of all slices.
-   - joined_seconds: ranks first sum their tokens into states, which takes `sums` seconds. Then they join states,
-     and compute their rows, which takes `work` seconds. `bandwidth`: that of memory.
+   - joined_seconds: ranks first sum their tokens into states, then join states, and then compute their rows. This takes
+     `work` seconds on one rank, and `sums` seconds more on several. `bandwidth`: that of memory.
    - ring_seconds: the last rank computes `own` seconds with its own keys, and `others` seconds with the keys of the
      `runs` ranks that send it `bytes` together. */
 double chain_seconds(int64_t ranks, int64_t slices, double work, double state, const struct link *link);

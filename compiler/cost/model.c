@@ -83,17 +83,18 @@ bool graph_has_pairs(const struct graph *g)
     return work_of(g).pair > 0;
 }
 
-static double length_of_chunk(const struct compilation *c)
+int64_t keys_of_chunk(const struct compilation *c)
 {
     const struct module *m = c->graph->module;
     for (int a = 0; a < m->axes; a++)
-        if (axis_is_chunks(&m->axis[a])) return (double)m->axis[a].extent;
+        if (axis_is_chunks(&m->axis[a])) return m->axis[a].extent;
     return 0;
 }
 
 double fold_work(const struct compilation *c)
 {
-    double elements = (double)c->separated.features * (double)(c->spec->value_dim + 1), chunk = length_of_chunk(c);
+    double elements = (double)c->separated.features * (double)(c->spec->value_dim + 1),
+           chunk = (double)keys_of_chunk(c);
     return chunk > 0 ? (FOLD_COST + RECENT_COST * (double)c->separated.reach) * elements / chunk : 0;
 }
 
@@ -179,7 +180,7 @@ static double share_of_f32(const struct target *t, enum target_feature feature)
 
 static double saved_by_units(const struct compilation *c, bool token)
 {
-    const struct wanted copies = {.matrix = true, .token = true, .copies = true, .chunk = length_of_chunk(c)};
+    const struct wanted copies = {.matrix = true, .token = true, .copies = true, .chunk = (double)keys_of_chunk(c)};
     const double units = on_units(c, token, false),
                  copied = token ? products_of_bf16(c->loops, c->loops->body, &copies, 0) : 0;
     return units > 0 ? units - on_units(c, token, true) * share_of_f32(c->target, TARGET_MATRIX_UNITS) - copied : 0;
@@ -233,7 +234,7 @@ const char *linear_never_pays(const struct compilation *quadratic, const struct 
 {
     const struct graph *g = linear->graph;
     double window = linear->separated.reach
-                        ? (double)linear->separated.reach * length_of_chunk(linear) + linear->separated.near_keys
+                        ? (double)linear->separated.reach * (double)keys_of_chunk(linear) + linear->separated.near_keys
                         : 0;
     if (linear->separated.reach && linear_work(linear) >= quadratic_cost(quadratic, window))
         return arena_printf(g->module->arena, "the quadratic form is cheaper: a query sees only %.0f keys", window);
@@ -269,9 +270,9 @@ int64_t chunk_length(double features, double columns, double pair)
 
 const char *knob_chunk(const struct knob_case *x, struct tune_knob *knob)
 {
-    if (!x->linear || length_of_chunk(x->linear) < 1) return "it has no linear form with chunks";
+    if (!x->linear || keys_of_chunk(x->linear) < 1) return "it has no linear form with chunks";
     if (!x->linear->separated.chunk_is_free) return "'block' and the mask set the length of its chunks";
-    knob_set_values(knob, (int64_t)length_of_chunk(x->linear), 5, (const int64_t[]){32, 64, 128, 256, 512});
+    knob_set_values(knob, keys_of_chunk(x->linear), 5, (const int64_t[]){32, 64, 128, 256, 512});
     return NULL;
 }
 

@@ -85,6 +85,8 @@ void emit_header(const struct emission *e, const char *command, struct text *out
    - chunk: the number of tokens that the state sums at a time, or 0
    - folds: the state also has room for tokens of a second state */
 int64_t emit_state_rows(int64_t first, int64_t read_back, int64_t chunk, bool folds);
+/* Returns whether extend can store the sums of chunks in an array of the caller (attn_problem.chunk_sums). */
+bool emit_stores_chunks(const struct emission *p);
 /* Returns whether the loops over tasks include an axis of this size. */
 bool emit_tasks_over(const struct loops *l, enum size_source source);
 /* Returns C for the size of an axis, such as "n_q". */

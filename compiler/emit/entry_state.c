@@ -190,6 +190,11 @@ static bool stores_solution(const struct loops *l)
     return stores;
 }
 
+bool emit_stores_chunks(const struct emission *p)
+{
+    return p->extends > 0 && p->folds && p->read_first == 0;
+}
+
 void emit_set_state(struct template_names *t, const struct emitted_file *e)
 {
     const struct emission *const p = e->p;
@@ -204,6 +209,7 @@ void emit_set_state(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "READ_FIRST", p->read_first);
     template_set_number(t, "NUMBERED", emit_numbers_sequences(p->spec));
     template_set_number(t, "TRUNCATES", emit_truncates(p->spec));
+    template_set_number(t, "CHUNK_SUMS", emit_stores_chunks(p));
     if (!decodes) return;
     template_set_number(t, "FOLDS", p->folds);
     template_set_number(t, "TRANSITIONS", p->foldables > 0);

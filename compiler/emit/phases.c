@@ -91,6 +91,15 @@ static void segment_phase(struct emitter *x, const struct phase *p, int first_gr
     task_piece(&t, p->of_chunks ? "OWN_CHUNKS" : "FOLD", lead);
 }
 
+/* Like segment_phase for the phase that sums chunks. The caller may store these sums between two calls. */
+static void stored_phase(struct emitter *x, const struct phase *p, struct text *lead)
+{
+    struct template_names t = names_of(x, p);
+    template_set_number(&t, "CHUNK", x->c->state.chunk);
+    template_set_number(&t, "SLOT", x->l->slot);
+    task_piece(&t, "STORED_CHUNKS", lead);
+}
+
 /* Returns whether the states are sums over queries. */
 static bool sums_queries(const struct emitter *x, const struct stmt *s)
 {
@@ -178,6 +187,7 @@ static void print_one_thread(struct emitter *x, const struct chain *heads, const
     template_set(&t, "PHASE", queries->function);
     template_set(&t, "KEYS_PHASE", keys.function);
     template_set(&t, "FOLDS", task_indented(t.arena, folds, 0));
+    template_set_number(&t, "STORES", x->l->kept && x->stores_chunks);
     task_piece(&t, "ONE_THREAD", lead);
     text_free(folds);
 }
@@ -191,7 +201,7 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
     const char *const first = x->l->kept
                                   ? arena_printf(arena, "call->summed / %lld", (long long)x->m->axis[s->axis].extent)
                                   : emit_integer_text(x, s->from, false);
-    const bool skips = x->c->state.read_first > 0;
+    const bool skips = x->c->state.read_first > 0, stores = x->l->kept && x->stores_chunks;
     struct text *const body = task_text(x), *const segments = task_text(x);
     struct phase p = {NULL, NULL, false};
     int folds = 0, fold = 0;
@@ -214,6 +224,8 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
             out);
         if (skips)
             share_phase(x, &p, next->axis != t->axis, body);
+        else if (first_of_all && stores)
+            stored_phase(x, &p, body);
         else
             segment_phase(x, &p, fold * groups, groups, body);
         fold += !of_chunks;

@@ -58,6 +58,7 @@ enum { PREFETCH_ROWS = 64 }; /* products prefetch rows this far ahead, which hid
 /* The state of the printer for one compilation. */
 struct emitter {
     const struct compilation *c;
+    bool stores_chunks; /* extend can store the sums of chunks in an array of the caller */
     const struct kernel_arrays *arrays;
     const struct loops *l;
     struct module *m;

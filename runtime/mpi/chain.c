@@ -4,12 +4,14 @@
 
    With problem.foldable, each rank first sums its own tokens from zero. States are then joined in the order of the
    ranks, and each rank computes its rows from the state before its tokens. So a rank waits only while states are
-   joined, but the bits depend on how tokens are divided. */
+   joined, but the bits depend on how tokens are divided. A rank stores the sums of its chunks for its rows, unless
+   chunks are short. */
 #include "ranks.h"
 
 #include <string.h>
 
-enum { SLICES_PER_RANK = 4, BUFFERS = 3 };
+/* It takes about as long to sum a chunk of 64 tokens again as to store and read its sums. */
+enum { SLICES_PER_RANK = 4, BUFFERS = 3, MIN_STORED_CHUNK = 128 };
 
 bool chain_serves(const struct attn_kernel *kernel, const struct attn_problem *problem)
 {
@@ -30,21 +32,31 @@ static struct slicing slices_of_chain(const struct attn_transport *t, const stru
 
 /* The bytes of each part of the workspace. */
 struct chain_sizes {
-    size_t params, state, extend;
+    size_t params, state, extend, sums; /* sums: of the chunks of a slice, or 0 if the rank does not store them */
 };
 
-static struct chain_sizes sizes_of_chain(const struct slicing *s)
+/* Returns whether the rank sums its tokens before it computes their rows, and stores the sums of chunks meanwhile. */
+static bool stores_chunks(const struct attn_transport *t, const struct slicing *s)
 {
-    struct chain_sizes sizes = {slice_params_bytes(s->kernel), 0, 0};
+    return s->whole.foldable && t->rank + 1 < t->ranks && s->kernel->chunk_sums &&
+           s->kernel->state_chunk(&s->whole) >= MIN_STORED_CHUNK;
+}
+
+static struct chain_sizes sizes_of_chain(const struct attn_transport *t, const struct slicing *s)
+{
+    struct chain_sizes sizes = {slice_params_bytes(s->kernel), 0, 0, 0};
+    const bool stores = stores_chunks(t, s);
     for (int64_t n = 0; n < s->of_sequence && s->count; n++) {
         struct slice slice;
         const struct arrays none = {0};
         slice_make(s, n, &none, NULL, NULL, &slice);
         const size_t state = whole_lines(s->kernel->state(&slice.problem)),
                      extend = whole_lines(s->kernel->extend_workspace(&slice.problem));
-        if (!state || !extend) return (struct chain_sizes){SIZE_MAX, SIZE_MAX, SIZE_MAX};
+        const size_t sums = stores ? whole_lines(s->kernel->chunk_sums(&slice.problem)) : 0;
+        if (!state || !extend) return (struct chain_sizes){SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX};
         sizes.state = state > sizes.state ? state : sizes.state;
         sizes.extend = extend > sizes.extend ? extend : sizes.extend;
+        sizes.sums = sums > sizes.sums ? sums : sizes.sums;
     }
     return sizes;
 }
@@ -53,9 +65,10 @@ size_t chain_workspace(const struct attn_transport *t, const struct attn_kernel 
                        const struct attn_problem *filled)
 {
     const struct slicing s = slices_of_chain(t, kernel, filled);
-    const struct chain_sizes sizes = sizes_of_chain(&s);
+    const struct chain_sizes sizes = sizes_of_chain(t, &s);
     const size_t states = BUFFERS + (filled->foldable ? bytes_times(2, (size_t)s.count) : 0),
-                 bytes = bytes_plus(bytes_plus(sizes.params, bytes_times(states, sizes.state)), sizes.extend),
+                 of_slices = bytes_plus(bytes_times(states, sizes.state), bytes_times(sizes.sums, (size_t)s.count)),
+                 bytes = bytes_plus(bytes_plus(sizes.params, of_slices), sizes.extend),
                  alone = t->ranks == 1 ? whole_lines(kernel->extend_workspace(filled)) : 0; /* chain_extend */
     return bytes > alone ? bytes : alone;
 }
@@ -66,6 +79,7 @@ struct chain {
     struct slicing slicing;
     struct chain_sizes sizes;
     unsigned char *state[BUFFERS], *params, *work;
+    unsigned char *sums; /* of the chunks of all slices, or NULL */
     struct message received[BUFFERS], sent[BUFFERS];
     int error;
 };
@@ -114,6 +128,10 @@ static int append(const struct chain *x, int64_t n, unsigned char *state, int64_
             error = kernel->state_part(&call->problem, call->state, sequence, head, &slice.problem, state, 0);
     }
     slice.problem.workspace_bytes = x->sizes.extend;
+    if (x->sums) {
+        slice.problem.chunk_sums = x->sums + (size_t)n * x->sizes.sums;
+        slice.problem.chunk_sums_bytes = x->sizes.sums;
+    }
     if (!rows) slice.problem.statistics = NULL;
     if (!error && call->problem.n_q > 0)
         error = kernel->extend(&slice.problem, slice.params, rows ? a->q : NULL, a->k, a->v, rows ? a->out : NULL,
@@ -195,6 +213,7 @@ static void join_states(struct chain *x)
     const int64_t count = x->slicing.count;
     unsigned char *const own = x->work + x->sizes.extend, *const before = own + (size_t)count * x->sizes.state;
     int64_t first = 0;
+    if (x->sizes.sums) x->sums = before + (size_t)count * x->sizes.state;
     for (int r = 0; r < t->rank; r++) first += x->call->run[r].n_q;
     for (int64_t n = 0; n < count && !x->error; n++) {
         const size_t at = (size_t)n * x->sizes.state;
@@ -215,7 +234,7 @@ int chain_forward(const struct ranks_call *call)
 {
     const struct attn_transport *const t = call->transport;
     struct chain chain = {.call = call, .slicing = slices_of_chain(t, call->kernel, &call->problem)}, *const x = &chain;
-    x->sizes = sizes_of_chain(&x->slicing);
+    x->sizes = sizes_of_chain(t, &x->slicing);
     x->params = call->workspace;
     for (int k = 0; k < BUFFERS; k++) x->state[k] = x->params + x->sizes.params + (size_t)k * x->sizes.state;
     x->work = x->params + x->sizes.params + BUFFERS * x->sizes.state;

@@ -27,6 +27,7 @@ IDENTITY, ROWS = {'linear': {'features': 'identity'}}, {'shape': ['B', 'H', 'Nk'
 LINEAR = {
     'elu': ({'similarity': {'linear': {'features': 'elu_plus_one'}}}, (2, 4, 2)),
     'sketch': ({'similarity': {'polysketch': {'degree': 4, 'sketch': 4, 'local': 'exact'}}, 'block': 16}, (1, 2, 2)),
+    'long-chunks': ({'similarity': {'linear': {'features': 'elu_plus_one'}}, 'block': 128}, (1, 4, 2)),   # which ranks store
     'hedgehog-bf16': ({'similarity': {'linear': {'features': 'hedgehog'}}, 'dtype': 'bf16'}, (1, 4, 2)),
     'retention': ({'similarity': {'custom': {'weight': 's * pow(1 - pow(2, -3 - h), i - j)'}}, 'prepare': ['rope'],
                    'normalize': 'none'}, (2, 2, 2)),

@@ -79,7 +79,8 @@ class Problem(ctypes.Structure):
         ('capacity', ctypes.c_int64), ('lengths', ctypes.c_void_p), ('state_bytes', ctypes.c_size_t),
         ('start', ctypes.c_int64), ('team', ctypes.c_void_p), ('seed', ctypes.c_uint64), ('statistics', ctypes.c_void_p),
         ('statistics_at', Strides), ('rewind', ctypes.c_int64), ('key_heads', ctypes.c_int64), ('query_start', ctypes.c_void_p),
-        ('foldable', ctypes.c_int), ('cu_seqlens', ctypes.c_void_p), ('pages', ctypes.c_void_p), ('room', ctypes.c_int64 * 32)]
+        ('foldable', ctypes.c_int), ('cu_seqlens', ctypes.c_void_p), ('pages', ctypes.c_void_p),
+        ('chunk_sums', ctypes.c_void_p), ('chunk_sums_bytes', ctypes.c_size_t), ('room', ctypes.c_int64 * 32)]
 
     def give(self, statistics):
         """Sets the array [batch, heads, queries] to which the next calls write statistics, or None."""
@@ -115,7 +116,8 @@ class Description(ctypes.Structure):
         (n, ctypes.c_int64) for n in ('before', 'after', 'period')] + [
         ('names_heads', ctypes.c_int), ('state_chunk', ctypes.c_void_p),
         ('key_dtype', ctypes.c_int), ('value_dtype', ctypes.c_int), ('page', ctypes.c_void_p),
-        ('saved_power', ctypes.c_int64), ('state_part', ctypes.c_void_p), ('state_keep', ctypes.c_void_p)]
+        ('saved_power', ctypes.c_int64), ('state_part', ctypes.c_void_p), ('state_keep', ctypes.c_void_p),
+        ('chunk_sums', ctypes.c_void_p)]
 
 
 # The types of keys and values, by their numbers in enum attn_dtype.
@@ -346,6 +348,16 @@ class State:
 
     def fold(self, right):
         return self.folding(ctypes.byref(self.problem), self.address, right.address)
+
+    def stores_chunks(self, n):
+        """Gives the next calls memory for the sums of the chunks of n tokens, and returns it."""
+        self.problem.n_q = n
+        size = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(self.kernel.about.chunk_sums)
+        self.problem.chunk_sums_bytes = size(ctypes.byref(self.problem))
+        memory = np.full(self.problem.chunk_sums_bytes + 64, 0xFF, np.uint8)   # NaN
+        sums = memory[-memory.ctypes.data % 64:][:self.problem.chunk_sums_bytes]
+        self.problem.chunk_sums = sums.ctypes.data
+        return sums
 
     def try_extend(self, q, k, v, lengths=None, statistics=None, rows=None, ends=None):
         """Returns the result of extend, and out. Rows that extend may not write are NaN. Without q, no output is

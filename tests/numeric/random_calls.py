@@ -275,13 +275,15 @@ class Drawn(decode.Grown):
             self.check_statistics(statistics)
         self.truncated()
         if self.kernel.about.state_chunk: self.folded(made[0])
+        if self.kernel.about.chunk_sums: self.stored()
         return 'pages' if paged else ''
 
-    def alone(self, state, at, to, tokens=None, statistics=None):
-        """Appends the same tokens to every sequence. Returns out."""
+    def alone(self, state, at, to, tokens=None, statistics=None, asked=True):
+        """Appends the same tokens to every sequence. Returns out, which is None unless `asked`."""
         tokens = range(at, to) if tokens is None else tokens
         lengths = [len(tokens)] * self.batch
         given = [np.ascontiguousarray(x[:, :, tokens]) for x in (self.q, self.k, self.v)]
+        if not asked: given[0] = None
         return state.extend(*given, lengths, statistics, self.rows(len(tokens), [tokens] * self.batch))
 
     def truncated(self):
@@ -312,6 +314,18 @@ class Drawn(decode.Grown):
             if outs[0].tobytes() != outs[1].tobytes():
                 raise Wrong('keep', 'other bits after a path of %d of %d' % (len(path), back))
             break
+
+    def stored(self):
+        """Computes rows from the stored sums of their chunks. Bits must be those of one call."""
+        at, rewind = (int(x) for x in (self.rng.integers(0, self.n), self.rng.integers(0, 3)))
+        states = [self.state(threads=1 + (self.d['threads'] + k) % 3, rewind=rewind) for k in range(3)]
+        for state in states: self.alone(state, 0, at)
+        sums = states[1].stores_chunks(self.n - at)
+        self.alone(states[1], at, self.n, asked=False)
+        states[2].problem.chunk_sums, states[2].problem.chunk_sums_bytes = sums.ctypes.data, sums.size
+        outs = [self.alone(states[k], at, self.n) for k in (0, 2)]
+        if outs[0].tobytes() != outs[1].tobytes(): raise Wrong('stored', 'other bits with stored sums, from token %d on' % at)
+        if len({state.block.tobytes() for state in states}) > 1: raise Wrong('stored', 'other states with stored sums')
 
     def folded(self, made):
         """Joins the states of two runs of tokens. `made` is the output of all tokens."""

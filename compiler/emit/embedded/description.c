@@ -82,5 +82,8 @@ const struct attn_kernel SPEC_kernel = {
     .saved_power = SAVED_POWER,
 #if DECODE
     .state_chunk = state_chunk, .state_part = state_part,
+#if CHUNK_SUMS
+    .chunk_sums = chunk_sums,
+#endif
 #endif
 };

@@ -60,6 +60,15 @@ RESULTS_OF_SEQUENCES
     call->kept = x->at->kept +
         (size_t)b * (size_t)(x->extends->tile == 0 ? call->p.kv_heads : call->p.heads) * x->extends->kept;
 #endif
+#if CHUNK_SUMS
+    if (call->p.chunk_sums) {
+        const int64_t heads = x->extends->tile == 0 ? call->p.kv_heads : call->p.heads;
+        call->head_chunks = chunks_of_call(&call->p, x->extends);
+        call->first_chunk = g->s.summed / x->extends->chunk;
+        call->chunk_sums = (unsigned char *)call->p.chunk_sums +
+            (size_t)(b * heads * call->head_chunks) * x->extends->slot;
+    }
+#endif
 #if INTEGERS_OF_SEQUENCES
     g->params = *call->params;
 INTEGERS_FROM_SEQUENCE
@@ -459,6 +468,13 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     if ((asked && (ARRAY_OF_QUERIES_MISSING)) || ARRAY_OF_KEYS_MISSING || !workspace) return ATTN_EPOINTER;
     if (ARRAY_SHARED) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+#if CHUNK_SUMS
+    if ((uintptr_t)problem->chunk_sums % 64) return ATTN_EALIGN;
+    if (problem->chunk_sums && problem->chunk_sums_bytes && problem->chunk_sums_bytes < chunk_sums(problem))
+        return ATTN_EWORKSPACE;
+#else
+    if (problem->chunk_sums) return ATTN_EPROBLEM;
+#endif
     const size_t bytes = bytes_of_extending(problem), all = problem->workspace_bytes;
     size_t first = bytes_of_growths(problem);
     x.asked = asked;

@@ -62,6 +62,12 @@ struct call { /* the arguments of a call; all threads read the same struct */
 #if SOLVES
     int64_t solved; /* the state has the solution for the keys from `summed` to this position */
 #endif
+#if CHUNK_SUMS
+    /* chunk_sums: the caller's sums of chunks, from chunk number first_chunk on, or NULL; head_chunks: the chunks of a
+       head in it */
+    unsigned char *chunk_sums;
+    int64_t first_chunk, head_chunks;
+#endif
 #if JOINS
     const unsigned char *folded; /* the sums of a second state over p.n_k keys, which are added to `kept` */
 #endif
@@ -91,6 +97,27 @@ struct call { /* the arguments of a call; all threads read the same struct */
 #endif
 };
 
+#if CHUNK_SUMS
+/* Returns where the caller stores the sums of a chunk, or NULL if the chunk is not complete. */
+INLINE unsigned char *stored_sums(const struct call *call, int64_t task, int64_t number, int64_t chunk, int64_t bytes)
+{
+    const int stores = call->chunk_sums && (number + 1) * chunk <= call->p.n_k;
+    return stores ? call->chunk_sums + (task * call->head_chunks + number - call->first_chunk) * bytes : NULL;
+}
+/* Copies bytes that are not read soon, so caches should keep other data. Both addresses are multiples of 64. */
+INLINE void write_through(unsigned char *to, const unsigned char *from, size_t bytes)
+{
+#if defined(__clang__)
+    typedef float four __attribute__((vector_size(16), may_alias));
+    for (size_t at = 0; at < bytes; at += sizeof(four))
+        __builtin_nontemporal_store(*(const four *)(const void *)(from + at), (four *)(void *)(to + at));
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* such stores are not ordered */
+#else
+    memcpy(to, from, bytes);
+#endif
+}
+
+#endif
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }

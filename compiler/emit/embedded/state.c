@@ -458,6 +458,23 @@ static int64_t state_chunk(const struct attn_problem *problem)
 #endif
 }
 
+#if CHUNK_SUMS
+/* Returns the most chunks of a head that a call completes. The first chunk may contain earlier tokens. */
+static int64_t chunks_of_call(const struct attn_problem *p, const struct version *this)
+{
+    return p->n_q / this->chunk + 1;
+}
+
+static size_t chunk_sums(const struct attn_problem *problem)
+{
+    const struct version this = extend_version(problem);
+    if (problem->n_q < 0 || problem->batch < 0 || problem->heads < 0 || problem->kv_heads < 0) return 0;
+    const size_t head = bytes_times(this.slot, chunks_of_call(problem, &this)),
+        bytes = bytes_times(bytes_times(head, this.tile == 0 ? problem->kv_heads : problem->heads), problem->batch);
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
+#endif
 int SPEC_state_init(const struct attn_problem *problem, void *state)
 {
     struct state_header header;

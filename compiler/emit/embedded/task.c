@@ -48,6 +48,17 @@ BODY
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
             PHASE(call, task, part, iteration);
 #endif
+#if PIECE_STORED_CHUNKS
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++) {
+            unsigned char *const stored = stored_sums(call, task, iteration, CHUNK, SLOT);
+            unsigned char *const slot = part->slots + (iteration - part->chunk0) * SLOT;
+            if (stored && call->q)
+                memcpy(slot, stored, SLOT);
+            else
+                PHASE(call, task, part, iteration);
+            if (stored && !call->q) write_through(stored, slot, SLOT);
+        }
+#endif
 #if PIECE_FOLD
         for (int64_t group = 0; group < GROUPS; group++) {
             await_segment(part, GROUP, segment);
@@ -99,7 +110,11 @@ BODY
                 PHASE(call, task, part, iteration);
 #endif
 #if PIECE_ONE_THREAD
+#if STORES
+    if (part->threads == 1 && !call->chunk_sums) { /* queries read the carried state before their chunk is added */
+#else
     if (part->threads == 1) { /* queries read the carried state before their chunk is added */
+#endif
         unsigned char *const slots = part->slots;
         for (part->chunk0 = first; part->chunk0 < CHUNKS; part->chunk0++) {
             part->chunk1 = part->chunk0 + 1;
