@@ -82,8 +82,31 @@ struct call { /* the arguments of a call; all threads read the same struct */
     /* start: the position of the sequence's first token; summed: the sums contain the keys before this position;
        length: the position of the first new token */
     int64_t start, summed, length;
+    /* chunk_sums: the caller's sums of chunks, from chunk number first_chunk on, or NULL; head_chunks: the chunks of a
+       head in it */
+    unsigned char *chunk_sums;
+    int64_t first_chunk, head_chunks;
     const unsigned char *folded; /* the sums of a second state over p.n_k keys, which are added to `kept` */
 };
+
+/* Returns where the caller stores the sums of a chunk, or NULL if the chunk is not complete. */
+INLINE unsigned char *stored_sums(const struct call *call, int64_t task, int64_t number, int64_t chunk, int64_t bytes)
+{
+    const int stores = call->chunk_sums && (number + 1) * chunk <= call->p.n_k;
+    return stores ? call->chunk_sums + (task * call->head_chunks + number - call->first_chunk) * bytes : NULL;
+}
+/* Copies bytes that are not read soon, so caches should keep other data. Both addresses are multiples of 64. */
+INLINE void write_through(unsigned char *to, const unsigned char *from, size_t bytes)
+{
+#if defined(__clang__)
+    typedef float four __attribute__((vector_size(16), may_alias));
+    for (size_t at = 0; at < bytes; at += sizeof(four))
+        __builtin_nontemporal_store(*(const four *)(const void *)(from + at), (four *)(void *)(to + at));
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* such stores are not ordered */
+#else
+    memcpy(to, from, bytes);
+#endif
+}
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -1246,8 +1269,15 @@ TARGET_v4 static void linear_elu_decode_extend_v4(const struct call *call, int64
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            linear_elu_decode_extend_keys_v4(call, task, part, iteration);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++) {
+            unsigned char *const stored = stored_sums(call, task, iteration, 16, 1088);
+            unsigned char *const slot = part->slots + (iteration - part->chunk0) * 1088;
+            if (stored && call->q)
+                memcpy(slot, stored, 1088);
+            else
+                linear_elu_decode_extend_keys_v4(call, task, part, iteration);
+            if (stored && !call->q) write_through(stored, slot, 1088);
+        }
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
             const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
@@ -2341,8 +2371,15 @@ TARGET_v3 static void linear_elu_decode_extend_v3(const struct call *call, int64
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            linear_elu_decode_extend_keys_v3(call, task, part, iteration);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++) {
+            unsigned char *const stored = stored_sums(call, task, iteration, 16, 1088);
+            unsigned char *const slot = part->slots + (iteration - part->chunk0) * 1088;
+            if (stored && call->q)
+                memcpy(slot, stored, 1088);
+            else
+                linear_elu_decode_extend_keys_v3(call, task, part, iteration);
+            if (stored && !call->q) write_through(stored, slot, 1088);
+        }
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
             const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
@@ -3426,8 +3463,15 @@ static void linear_elu_decode_extend_any(const struct call *call, int64_t task, 
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            linear_elu_decode_extend_keys_any(call, task, part, iteration);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++) {
+            unsigned char *const stored = stored_sums(call, task, iteration, 16, 1088);
+            unsigned char *const slot = part->slots + (iteration - part->chunk0) * 1088;
+            if (stored && call->q)
+                memcpy(slot, stored, 1088);
+            else
+                linear_elu_decode_extend_keys_any(call, task, part, iteration);
+            if (stored && !call->q) write_through(stored, slot, 1088);
+        }
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
             const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
@@ -4003,6 +4047,21 @@ static int64_t state_chunk(const struct attn_problem *problem)
     return extend_version(problem).chunk;
 }
 
+/* Returns the most chunks of a head that a call completes. The first chunk may contain earlier tokens. */
+static int64_t chunks_of_call(const struct attn_problem *p, const struct version *this)
+{
+    return p->n_q / this->chunk + 1;
+}
+
+static size_t chunk_sums(const struct attn_problem *problem)
+{
+    const struct version this = extend_version(problem);
+    if (problem->n_q < 0 || problem->batch < 0 || problem->heads < 0 || problem->kv_heads < 0) return 0;
+    const size_t head = bytes_times(this.slot, chunks_of_call(problem, &this)),
+        bytes = bytes_times(bytes_times(head, this.tile == 0 ? problem->kv_heads : problem->heads), problem->batch);
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
 int linear_elu_decode_state_init(const struct attn_problem *problem, void *state)
 {
     struct state_header header;
@@ -4388,6 +4447,13 @@ static void begin_growth(struct growth *g, const struct call *whole, const struc
     }
     call->kept = x->at->kept +
         (size_t)b * (size_t)(x->extends->tile == 0 ? call->p.kv_heads : call->p.heads) * x->extends->kept;
+    if (call->p.chunk_sums) {
+        const int64_t heads = x->extends->tile == 0 ? call->p.kv_heads : call->p.heads;
+        call->head_chunks = chunks_of_call(&call->p, x->extends);
+        call->first_chunk = g->s.summed / x->extends->chunk;
+        call->chunk_sums = (unsigned char *)call->p.chunk_sums +
+            (size_t)(b * heads * call->head_chunks) * x->extends->slot;
+    }
 }
 
 /* Stores the rows of n tokens after the first `length` tokens in `to`,
@@ -4587,6 +4653,9 @@ int linear_elu_decode_extend(const struct attn_problem *problem, const struct li
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    if ((uintptr_t)problem->chunk_sums % 64) return ATTN_EALIGN;
+    if (problem->chunk_sums && problem->chunk_sums_bytes && problem->chunk_sums_bytes < chunk_sums(problem))
+        return ATTN_EWORKSPACE;
     const size_t bytes = bytes_of_extending(problem), all = problem->workspace_bytes;
     size_t first = bytes_of_growths(problem);
     x.asked = asked;
@@ -4649,5 +4718,6 @@ const struct attn_kernel linear_elu_decode_kernel = {
     .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
     .saved_power = 0,
     .state_chunk = state_chunk, .state_part = state_part,
+    .chunk_sums = chunk_sums,
 };
 #endif /* a compiler of this language */

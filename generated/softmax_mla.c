@@ -4969,6 +4969,7 @@ int softmax_mla_extend(const struct attn_problem *problem, const struct softmax_
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k)) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    if (problem->chunk_sums) return ATTN_EPROBLEM;
     const size_t bytes = bytes_of_extending(problem), all = problem->workspace_bytes;
     size_t first = bytes_of_growths(problem);
     x.asked = asked;

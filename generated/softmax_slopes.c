@@ -4639,6 +4639,7 @@ int softmax_slopes_extend(const struct attn_problem *problem, const struct softm
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    if (problem->chunk_sums) return ATTN_EPROBLEM;
     const size_t bytes = bytes_of_extending(problem), all = problem->workspace_bytes;
     size_t first = bytes_of_growths(problem);
     x.asked = asked;

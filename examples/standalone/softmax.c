@@ -55,7 +55,7 @@ extern int softmax_is_gnu_c;
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 14
+#define ATTNRT_TYPES 15
 #include <stddef.h>
 #include <stdint.h>
 
@@ -167,6 +167,11 @@ struct attn_problem { /* zero the struct first, because later versions add membe
                                        the lengths. `capacity` is not used. Sequences may share pages. The caller gives
                                        a sequence other pages for new tokens, copies a shared page before it gets
                                        tokens, and frees pages. A window does not read pages before it */
+    /* Used by NAME_extend for a state of sums. chunk_sums() bytes of the kernel, aligned to 64, or NULL. A call without
+       q and out writes the sums of the new tokens' chunks there. A later call with the same tokens, for a state with
+       equally many tokens, reads them and does not sum these tokens again. */
+    void *chunk_sums;
+    size_t chunk_sums_bytes; /* the size of `chunk_sums`, or 0 if it should not be checked */
 };
 
 /* The first bytes of a table of the tiles of a mask, which attn_tiles_of_mask makes. One byte for each tile follows:
@@ -305,9 +310,12 @@ struct attn_kernel {
                       const struct attn_problem *part_problem, void *part, int back);
     int (*state_keep)(const struct attn_problem *problem, void *state, int64_t sequence, const int64_t *path,
                       int64_t count); /* NULL without a state */
+    /* Returns the bytes of problem->chunk_sums for n_q new tokens. NULL if the state stores no sums, or extend cannot
+       store the sums of chunks. */
+    size_t (*chunk_sums)(const struct attn_problem *problem);
 };
 
-#elif ATTNRT_TYPES != 14
+#elif ATTNRT_TYPES != 15
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 
