@@ -81,6 +81,7 @@ extern int gated_deltanet_is_gnu_c;
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+#include <string.h>
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
@@ -7943,6 +7944,22 @@ static void set_saved(struct call *call, unsigned char *saved)
 /* Returns the number of heads of v that share a head of q and of k. */
 static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
 
+/* Sets an array of rows to 0. */
+static void clear_rows(const struct attn_problem *p, float *rows, const struct attn_strides *s, int64_t elements)
+{
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t h = 0; h < p->heads; h++)
+            for (int64_t i = 0; i < p->n_q; i++)
+                memset(rows + b * s->batch + h * s->head + i * s->row, 0, (size_t)elements * sizeof *rows);
+}
+
+/* Computes the rows of a call without keys, which loops over chunks of keys do not reach. */
+static void compute_without_keys(const struct call *call)
+{
+    const struct attn_problem *const p = &call->p;
+    clear_rows(p, call->out, &p->out, 64);
+}
+
 int gated_deltanet_forward(const struct attn_problem *problem, const struct gated_deltanet_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
@@ -7962,6 +7979,7 @@ int gated_deltanet_forward(const struct attn_problem *problem, const struct gate
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    if (call.p.n_k == 0) compute_without_keys(&call);
     const struct version this = version(keys_of_version(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
     if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
@@ -8297,6 +8315,7 @@ int gated_deltanet_backward(const struct attn_problem *problem, const struct gat
         set_gradients_of_heads(&call, first);
         first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
     }
+    if (call.p.n_k == 0 && call.dq) clear_rows(&call.p, call.dq, &call.p.dq, 64);
     unsigned char *const rows = first + 0 * row_bytes(problem), *const work = (unsigned char *)workspace +
                                                                                         shared;
     set_row_sums(&call, rows);

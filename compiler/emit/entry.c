@@ -34,6 +34,7 @@ static void set_results(struct template_names *t, const struct emitted_file *e)
                                        [STATISTICS_DENOMINATORS] = "ATTN_DENOMINATORS",
                                        [STATISTICS_UNDIVIDED] = "ATTN_UNDIVIDED"};
     template_set(t, "STATISTICS", kind[spec_statistics(e->p->spec)]);
+    template_set(t, "OF_NO_KEYS", spec_statistics(e->p->spec) == STATISTICS_LOGARITHMS ? "-INFINITY" : "0");
     template_set(t, "RESULTS_OF_SEQUENCES", sequences);
     template_set(t, "RESULTS_OF_ROWS", rows);
 }
@@ -116,6 +117,7 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set_number(&t, "FADES", emit_any_fades(e->c, e->compilations));
     template_set_number(&t, "SHARES", !c->spec->values_are_keys);
     template_set(&t, "STORED", emit_stored(c->spec->dtype));
+    template_set_number(&t, "DELTA", c->spec->rate != NULL);
     const bool converts = c->spec->dtype != dtype_of_sums(c->spec->dtype);
     template_set(&t, "WIDENED", converts ? arena_printf(t.arena, "widened_%s", dtype_name(c->spec->dtype)) : "");
     template_set(&t, "NARROWED", converts ? "narrowed" : "");

@@ -36,14 +36,15 @@ static void includes(const struct emitted_file *e, struct text *out)
     text_add(
         out,
         "\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n%s\n",
-        arena_printf(
-            e->c[0]->graph->module->arena, "%s%s%s",
-            emit_any_waits(e->c, e->compilations) ? "#ifdef __unix__\n#include <sched.h>\n#endif\n" : "",
-            emit_any_in_order(e->c, e->compilations) || e->p->spec->emit & EMIT_DECODE ? "#include <string.h>\n" : "",
-            emit_any_on_matrix_units(e->c, e->compilations)
-                ? "#if defined(__x86_64__) && !defined(ATTN_EMULATE_TILES)\n#include <immintrin.h>\n#endif\n"
-            : emit_any_paired(e->c, e->compilations) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n"
-                                                     : ""));
+        arena_printf(e->c[0]->graph->module->arena, "%s%s%s",
+                     emit_any_waits(e->c, e->compilations) ? "#ifdef __unix__\n#include <sched.h>\n#endif\n" : "",
+                     emit_any_in_order(e->c, e->compilations) || e->p->spec->emit & EMIT_DECODE || e->p->spec->rate
+                         ? "#include <string.h>\n"
+                         : "",
+                     emit_any_on_matrix_units(e->c, e->compilations)
+                         ? "#if defined(__x86_64__) && !defined(ATTN_EMULATE_TILES)\n#include <immintrin.h>\n#endif\n"
+                     : emit_any_paired(e->c, e->compilations) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n"
+                                                              : ""));
 }
 
 /* Returns whether the compilation has a table of constants `name`. */

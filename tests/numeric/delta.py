@@ -17,6 +17,7 @@ import yaml
 
 import definitions
 import quick
+from kernel import Objects, compiled, inputs, usual
 from processor import MACHINE, missing_flags, targets_of
 from stored import HALVES, off_by, rounded
 from suite import Skip, Suite, check, execute
@@ -127,6 +128,11 @@ SHAPES = [(2, 3, 33, 33), (1, 1, 1, 1), (1, 2, 70, 200), (1, 2, 150, 80), (3, 1,
 CALLS = ['1', '1,7,64', '150', '16,3']
 
 
+# In these forms, no loop over chunks of keys reaches a query if there are no keys.
+WITHOUT_KEYS = {'chunks': {}, 'sketch': FORWARD['sketch'], 'softmax': QUADRATIC[next(iter(QUADRATIC))],
+                'summed': FORWARD['relu']}
+
+
 def expected_of(spec, folder):
     """Returns the result of definitions.py for the stored inputs, and the tolerance. A corrected value may be small while
     its terms are large. Its error is relative to those."""
@@ -216,6 +222,22 @@ def checked(folder, suite, spec):
     check(done.returncode == 0, '%s %s' % (done.stdout, done.stderr[:600]))
 
 
+def without_keys(folder, suite, spec):
+    """A call without keys writes rows of 0, their statistics and their gradients."""
+    path = prepared(folder, spec, SHAPES[0], 1)
+    kernel, spec = compiled(suite, path, folder, 'generic', *usual(1)), definitions.load(path)
+    P, q, k, v = inputs(spec, 2, 2, 5, 1, 2, 3, folder + '/in')
+    k, v = k[:, :, :0], v[:, :, :0]
+    P = {n: x[..., :0] if n == 'beta' else x for n, x in P.items()}
+    statistics = np.full(q.shape[:3], np.nan, np.float32)
+    out = kernel(P, q, k, v, statistics=statistics)
+    check((out == 0).all(), 'out has %s' % out.ravel()[:4])
+    none = -np.inf if kernel.about.statistics == 1 else 0
+    check((statistics == none).all(), 'statistics has %s' % statistics.ravel()[:4])
+    made = kernel.gradients(P, q, k, v, np.ones_like(out), wanted=('dq',))
+    check((made['dq'] == 0).all(), 'dq has %s' % made['dq'].ravel()[:4])
+
+
 def main():
     suite = Suite(__doc__.split('\n\n')[0])
     suite.environment = quick.environment(suite.folder, ATTNC_CFLAGS='-O0')
@@ -250,6 +272,11 @@ def main():
             suite.case('decode-%s-%s' % (target, dtype), growing, suite,
                        spec | TAU | {'emit': ['forward', 'decode']}, target)
             suite.case('gated-%s-%s' % (target, dtype), forward, suite, spec | GATED['identity-gate'], target, 1)
+    suite.objects = Objects(suite.folder)
+    for name, more in WITHOUT_KEYS.items():
+        spec = {'name': 'delta', 'dtype': 'f32'} | BASE | more | {'emit': ['forward', 'backward', 'statistics']}
+        suite.case('without_keys/' + name, without_keys, suite, spec)
+        suite.case('check/statistics_' + name, checked, suite, spec)
     suite.case('refused/heads', refused, suite)
     return suite.run()
 

@@ -280,6 +280,9 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
         first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
     }
 #endif
+#if DELTA
+    if (call.p.n_k == 0 && call.dq) clear_rows(&call.p, call.dq, &call.p.dq, HEAD_DIM);
+#endif
 #if SOLUTION
     unsigned char *const rows = first + SAVED_COUNT * row_bytes(problem), *const work = (unsigned char *)workspace +
                                                                                         shared;

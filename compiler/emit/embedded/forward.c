@@ -51,6 +51,30 @@ SAVED_VALUES
 static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
 
 #endif
+#if DELTA
+/* Sets an array of rows to 0. */
+static void clear_rows(const struct attn_problem *p, STORED *rows, const struct attn_strides *s, int64_t elements)
+{
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t h = 0; h < p->heads; h++)
+            for (int64_t i = 0; i < p->n_q; i++)
+                memset(rows + b * s->batch + h * s->head + i * s->row, 0, (size_t)elements * sizeof *rows);
+}
+
+/* Computes the rows of a call without keys, which loops over chunks of keys do not reach. */
+static void compute_without_keys(const struct call *call)
+{
+    const struct attn_problem *const p = &call->p;
+    clear_rows(p, call->out, &p->out, VALUE_DIM);
+#if RESULTS
+    const struct attn_strides *const s = &p->statistics_at;
+    for (int64_t row = 0; call->statistics && row < p->batch * p->heads * p->n_q; row++)
+        call->statistics[row / p->n_q / p->heads * s->batch + row / p->n_q % p->heads * s->head +
+            row % p->n_q * s->row] = OF_NO_KEYS;
+#endif
+}
+
+#endif
 #if CHECKS_VALUES
 /* Like attn_problem_check, for kernels whose values are the first elements of the keys. The values get the strides
    of the keys. */
@@ -112,6 +136,9 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
 #if POSITIONS
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+#endif
+#if DELTA
+    if (call.p.n_k == 0) compute_without_keys(&call);
 #endif
 #if FEW
     const struct version this = version(VERSION_KEYS, rows_of(&call.p), call.p.n_q);

@@ -329,9 +329,12 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
 }
 
 /* Puts an output that depends on no key, such as statistics of constant weights, into the group of an output that
-   does. Reason: if this other output has a state, its loops are the only loops over queries in the kernel. */
-static void join_groups(const struct graph *g, int *group)
+   does. Reason: if this other output has a state, its loops are the only loops over queries in the kernel. The solution
+   that forward saves is computed for `out`, the first output. */
+static void join_groups(const struct compilation *c, const struct graph *g, int *group)
 {
+    for (int o = 1; o < g->outputs && c->program.saves_solution; o++)
+        if (strcmp(g->output[o].name, SAVED_SOLUTION) == 0) group[o] = group[0];
     for (int o = 0; o < g->outputs; o++) {
         struct roles own, other;
         if (roles_of(g, o, &own) || own.stream >= 0 || own.chunk >= 0 || own.outer || own.slices >= 0) continue;
@@ -347,7 +350,7 @@ void pass_lower(struct compilation *c)
     const struct graph *all = c->graph;
     int group[MAX_OUTPUTS];
     const int groups = output_groups(all, group);
-    if (!program_is_backward(&c->program)) join_groups(all, group);
+    if (!program_is_backward(&c->program)) join_groups(c, all, group);
     c->loops = loops_new(all->module);
     for (int n = 1; n <= groups; n++) {
         struct graph *g = graph_copy(all);
