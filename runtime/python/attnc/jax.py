@@ -90,7 +90,7 @@ def _saved_size(kernel: Kernel, out: Any, v: Any) -> int:
     """Returns the number of elements that forward saves. Each saved array takes a multiple of 64 bytes."""
     info, size = kernel._gradient_info(), 8 if kernel.dtype == "f64" else 4
     line = 64 // size
-    rows, keys = (a.shape[0] * a.shape[1] * a.shape[2] for a in (out, v))
+    rows, keys = (int(a.shape[0] * a.shape[1] * a.shape[2]) for a in (out, v))
     of_keys = int(info["saved_bytes_a_key"]) // size * keys
     return int(info["saved_bytes_a_row"]) // size * (-(-rows // line) * line) + -(-of_keys // line) * line
 
