@@ -648,7 +648,7 @@ static void narrow_products(void)
 /* Tests inner products and sums of rows, with any number of columns. */
 static void along(void)
 {
-    enum { TERMS = 3 * LANES, COLUMNS = 2 * LANES + 3, MAX_ROWS = 3 * LANES, WIDTH = 5 * LANES };
+    enum { TERMS = 3 * LANES, COLUMNS = 2 * LANES + 3, MAX_ROWS = LANES > 2 ? 3 * LANES : 7, WIDTH = 5 * LANES };
     static REAL a[MAX_ROWS][TERMS], b[COLUMNS][TERMS], c[MAX_ROWS][COLUMNS + LANES], sum[MAX_ROWS][WIDTH];
     static STORED stored[COLUMNS][TERMS];
     for (int r = 0; r < MAX_ROWS; r++)
