@@ -1,0 +1,67 @@
+/* power_gated.h, made by attnc 0.1.0: attnc power_gated.yaml
+   power attention with gates: weights are squares of s, and decay at each position
+   Buckman, Gelada and Zhang, Scaling Context Requires Rethinking Attention (2025), section 3;
+   gate is the logarithm of the decay
+   q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
+   query head h reads key/value head h / (H/G).
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
+#ifndef ATTNC_power_gated_H
+#define ATTNC_power_gated_H
+
+#include <attnrt.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The strides of arrays, for each axis the distance in elements between neighbours. All 0: the array is
+   contiguous. An axis with stride 0 repeats the same elements; if all axes do, write ATTN_BROADCAST. */
+struct power_gated_strides {
+    int64_t gate[3]; /* [B, H, n_k] */
+};
+struct power_gated_params {
+    const float *gate; /* [B, H, n_k] */
+    const struct power_gated_strides *strides; /* NULL: all arrays are contiguous */
+};
+
+/* Returns the bytes of `storage` that power_gated_params_init needs for the random arrays. */
+size_t power_gated_params_size(void);
+/* Draws the random arrays and stores them in `storage`. Learned arrays become NULL; set them before other calls.
+   Returns 0 or a negative ATTN_E… */
+int power_gated_params_init(struct power_gated_params *params, uint64_t seed, void *storage);
+/* Returns the bytes of the workspace for a problem, and for all problems with fewer keys. It must be aligned to 64.
+   The number depends on problem->threads. With threads = 0 the workspace serves one thread
+   per processor, or OpenMP's default number if that is larger. _forward uses at most that many threads,
+   even if OpenMP's default has changed since. Put the number into problem->workspace_bytes, so that _forward
+   can check it. Returns 0 for NULL. */
+size_t power_gated_workspace(const struct attn_problem *problem);
+/* Computes out. Returns 0 or a negative ATTN_E… (see attn_strerror).
+   Allocates no memory. The result does not depend on the number of threads. */
+int power_gated_forward(const struct attn_problem *problem, const struct power_gated_params *params, const float *q,
+    const float *k, const float *v,
+    float *out, void *workspace);
+
+/* The arrays for gradients with respect to learned parameters. NULL: the gradient is not computed. */
+struct power_gated_gradients {
+    float *gate; /* [B, H, n_k] */
+};
+/* Returns the bytes of problem->saved, where power_gated_forward stores values for power_gated_backward.
+   Both calls must get the same arrays. If problem->saved is NULL, backward computes the values itself.
+   Returns 0 if the sizes overflow. */
+size_t power_gated_saved(const struct attn_problem *problem);
+/* Returns the bytes of the workspace of power_gated_backward, which must be aligned to 64.
+   Put the number into problem->workspace_bytes. Returns 0 for NULL, or if the sizes overflow. */
+size_t power_gated_backward_workspace(const struct attn_problem *problem);
+/* Computes the gradients with respect to q, k and v from dout, the gradient with respect to out.
+   Pass NULL for gradients that are not needed. With grouped heads, dk and dv are sums over the query heads of a group.
+   The bits of a gradient depend neither on the number of threads nor on the choice of the other gradients.
+   Returns 0 or an error, like forward. */
+int power_gated_backward(const struct attn_problem *problem, const struct power_gated_params *params, const float *q,
+    const float *k, const float *v, const float *out, const float *dout,
+    float *dq, float *dk, float *dv, struct power_gated_gradients *gradients, void *workspace);
+extern const struct attn_kernel power_gated_kernel;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
