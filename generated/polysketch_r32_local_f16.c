@@ -616,7 +616,6 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, co
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (first == 0) fetch_v4(1, lanes, b + 32 * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);

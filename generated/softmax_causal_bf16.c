@@ -922,7 +922,6 @@ TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, co
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4bf16amx){0};
     for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 16; k++) {
-            if (whole) fetch_v4bf16amx(1, min(128, steps - first), b + (k + 32) * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4bf16amx(a + s) * unscaled_v4bf16amx(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -998,7 +997,7 @@ TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched 32 rows ahead for one row of a, otherwise 32 rows ahead. */
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
@@ -1027,7 +1026,6 @@ TARGET_v4bf16amx INLINE void row_v4bf16amx(const int vectors, int64_t first, int
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4bf16amx){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (first == 0) fetch_v4bf16amx(1, lanes, b + 32 * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4bf16amx(b, first + v * 16);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_v4bf16amx(c + first + v * 16,
@@ -2378,7 +2376,6 @@ TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, const in
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4bf16){0};
     for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 16; k++) {
-            if (whole) fetch_v4bf16(1, min(128, steps - first), b + (k + 32) * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4bf16(a + s) * unscaled_v4bf16(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -2454,7 +2451,7 @@ TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int6
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched 32 rows ahead for one row of a, otherwise 32 rows ahead. */
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
@@ -2482,7 +2479,6 @@ TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t first, int64_t s
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4bf16){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (first == 0) fetch_v4bf16(1, lanes, b + 32 * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4bf16(b, first + v * 16);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_v4bf16(c + first + v * 16, load_v4bf16(c + first + v * 16) + sum[v]);
@@ -3590,7 +3586,6 @@ TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t st
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
     for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 16; k++) {
-            if (whole) fetch_v4(1, min(128, steps - first), b + (k + 32) * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4(a + s) * unscaled_v4(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -3664,7 +3659,7 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched 32 rows ahead for one row of a, otherwise 32 rows ahead. */
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
@@ -3691,7 +3686,6 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, co
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (first == 0) fetch_v4(1, lanes, b + 32 * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
