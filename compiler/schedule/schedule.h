@@ -50,8 +50,8 @@ struct program {
     bool foldable;       /* a program with a SOLVE and a state that also has transitions (pass/lower/transition.c) */
 };
 
-/* The name of the array r = values - (the sum over earlier keys). The SOLVE of forward computes rate * r. Gradients read
-   r. Forward saves it (pass/differentiate/save_solution.c), or a part of backward computes it. */
+/* The name of the array r = values - (the sum over earlier keys). The SOLVE of forward computes rate * r. Gradients
+   read r. Forward saves it (pass/differentiate/save_solution.c), or a part of backward computes it. */
 #define SAVED_SOLUTION "saved_solution"
 
 /* ---- questions about a program (program.c) ---- */
