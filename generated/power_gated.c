@@ -1,7 +1,7 @@
 /* power_gated.c, made by attnc 0.1.0: attnc power_gated.yaml
    C11 with GNU extensions, for a C compiler; C++ includes power_gated.h.
    power attention with gates: weights are squares of s, and decay at each position
-   Buckman, Gelada and Zhang, Scaling Context Requires Rethinking Attention (2025), section 3;
+   Buckman, Gelada and Zhang, Scaling Context Requires Rethinking Attention (arXiv 2025), section 3;
    gate is the logarithm of the decay
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),

@@ -1,6 +1,6 @@
 /* power_gated.h, made by attnc 0.1.0: attnc power_gated.yaml
    power attention with gates: weights are squares of s, and decay at each position
-   Buckman, Gelada and Zhang, Scaling Context Requires Rethinking Attention (2025), section 3;
+   Buckman, Gelada and Zhang, Scaling Context Requires Rethinking Attention (arXiv 2025), section 3;
    gate is the logarithm of the decay
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
