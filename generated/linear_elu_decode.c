@@ -4403,14 +4403,6 @@ size_t linear_elu_decode_page(const struct attn_problem *problem)
     return 0;
 }
 
-size_t linear_elu_decode_extend_workspace(const struct attn_problem *problem)
-{
-    if (!problem) return 0;
-    const size_t bytes = bytes_times(bytes_of_extending(problem), (int64_t)threads_served(problem));
-    size_t all = bytes_plus(bytes, bytes_of_growths(problem));
-    return bytes_fit(all) ? all : 0;
-}
-
 /* Returns the number of new tokens of sequence b. */
 static int64_t new_tokens_of(const struct attn_problem *p, int64_t b)
 {
@@ -4586,10 +4578,19 @@ static int run_jobs(struct job *job, int64_t jobs, int threads, unsigned char *w
     in_threads(&work, work_on);
     return 0;
 }
+size_t linear_elu_decode_extend_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    const size_t bytes = bytes_times(bytes_of_extending(problem), (int64_t)threads_served(problem));
+    size_t all = bytes_plus(bytes, bytes_of_growths(problem));
+    return bytes_fit(all) ? all : 0;
+}
 
 /* Appends the tokens of all growths. In each round, threads share the work of a piece of each growth. */
-static int grow(struct growth *growth, int64_t growths, struct job *job, const struct appending *x, size_t bytes)
+static int grow(struct growth *growth, int64_t growths, struct job *job, const struct appending *x,
+    const struct attn_problem *p, size_t bytes)
 {
+    (void)p;
     for (;;) {
         int64_t jobs = 0, pieces = 0;
         int error = 0;
@@ -4597,6 +4598,9 @@ static int grow(struct growth *growth, int64_t growths, struct job *job, const s
             if (growth[k].left == 0) continue;
             error = begin_piece(&growth[k], x);
             pieces++;
+        }
+        for (int64_t k = 0; k < growths && !error; k++) {
+            if (growth[k].left == 0) continue;
             job[jobs++] = (struct job){.call = &growth[k].call, .this = &growth[k].this};
         }
         if (!error && jobs) error = run_jobs(job, jobs, x->threads, x->work, bytes);
@@ -4675,7 +4679,7 @@ int linear_elu_decode_extend(const struct attn_problem *problem, const struct li
             end++;
         if (n > 0) begin_growth(&growth[growths++], &call, &x, b, end - b, n);
     }
-    error = grow(growth, growths, job, &x, bytes);
+    error = grow(growth, growths, job, &x, &call.p, bytes);
     at.header->check = check_of(&at);
     return error;
 }

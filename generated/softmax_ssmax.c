@@ -101,7 +101,23 @@ struct call { /* the arguments of a call; all threads read the same struct */
        Pointers to arrays of keys are addresses of the first head's rows in page 0. */
     const struct attn_pages *pages;
     const int32_t *page;
+    /* Keys that several sequences have in the same pages are summed in a call for all rows of these sequences.
+       - common: memory for a sequence's rows: prepared queries, and the sums over chunks of such keys. [kv_heads, rows]
+       - common_chunks: the number of chunks in these sums
+       - sharer, sharers: in a call for several sequences, the calls of these sequences */
+    unsigned char *common;
+    int64_t common_chunks, sharers;
+    struct call *const *sharer;
 };
+
+/* Copies a row of a tile to memory, or back. */
+INLINE void move_bytes(unsigned char *memory, unsigned char *tile, size_t bytes, int back)
+{
+    if (back)
+        memcpy(tile, memory, bytes);
+    else
+        memcpy(memory, tile, bytes);
+}
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -1309,18 +1325,84 @@ TARGET_v4 APART void softmax_ssmax_few_queries_v4(const struct call *call, int64
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
+/* Prepares the queries of head number `task`, and initialises its states. */
+TARGET_v4 static void softmax_ssmax_few_first_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_ssmax_few_begin_v4(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_ssmax_few_begin_2_v4(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
+   the tiles. */
+TARGET_v4 APART void softmax_ssmax_few_move_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t first, int back)
+{
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    unsigned char *row = call->common + task * rows * 832;
+    for (int64_t r = first; r < first + rows; r++, row += 832) {
+        move_bytes(row + 0, part->shared + 16384 + r * 256, 256, back);
+        move_bytes(row + 256, part->shared + 32768 + r * 4, 4, back);
+        move_bytes(row + 260, part->shared + 33024 + r * 4, 4, back);
+        move_bytes(row + 264, part->shared + 49664 + r * 4, 4, back);
+        move_bytes(row + 268, part->shared + 33280 + r * 256, 256, back);
+        move_bytes(row + 524, part->shared + 49920 + r * 256, 256, back);
+    }
+}
+
+/* Sums the keys of chunks that several sequences share, once for the rows of all these sequences. */
+TARGET_v4 static void softmax_ssmax_few_common_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t segment = 0;
+    int64_t first = 0;
+    for (int64_t n = 0; n < call->sharers; n++) {
+        if (call->sharer[n]->common_chunks > 0) continue;
+        softmax_ssmax_few_first_v4(call->sharer[n], task, part);
+        softmax_ssmax_few_move_v4(call->sharer[n], task, part, 0, 0);
+    }
+    for (int64_t n = 0; n < call->sharers; n++) {
+        const struct attn_problem *const of = &call->sharer[n]->p;
+        softmax_ssmax_few_move_v4(call->sharer[n], task, part, first, 1);
+        first += of->heads / of->kv_heads * of->n_q;
+    }
+    for (part->chunk0 = call->common_chunks; part->chunk0 < chunks; part->chunk0++) {
+        part->chunk1 = part->chunk0 + 1;
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_ssmax_few_keys_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_ssmax_few_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    first = 0;
+    for (int64_t n = 0; n < call->sharers; n++) {
+        const struct attn_problem *const of = &call->sharer[n]->p;
+        softmax_ssmax_few_move_v4(call->sharer[n], task, part, first, 0);
+        first += of->heads / of->kv_heads * of->n_q;
+    }
+}
+
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v4 static void softmax_ssmax_few_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        softmax_ssmax_few_begin_v4(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_ssmax_few_begin_2_v4(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
+    if (call->common_chunks > 0) {
+        if (part->number == 0) softmax_ssmax_few_move_v4(call, task, part, 0, 1);
+        synchronise(part);
+    } else
+        softmax_ssmax_few_first_v4(call, task, part);
+    const int64_t first = call->common_chunks;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -3019,18 +3101,84 @@ TARGET_v3 APART void softmax_ssmax_few_queries_v3(const struct call *call, int64
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
+/* Prepares the queries of head number `task`, and initialises its states. */
+TARGET_v3 static void softmax_ssmax_few_first_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_ssmax_few_begin_v3(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_ssmax_few_begin_2_v3(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
+   the tiles. */
+TARGET_v3 APART void softmax_ssmax_few_move_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t first, int back)
+{
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    unsigned char *row = call->common + task * rows * 832;
+    for (int64_t r = first; r < first + rows; r++, row += 832) {
+        move_bytes(row + 0, part->shared + 16384 + r * 256, 256, back);
+        move_bytes(row + 256, part->shared + 32768 + r * 4, 4, back);
+        move_bytes(row + 260, part->shared + 33024 + r * 4, 4, back);
+        move_bytes(row + 264, part->shared + 49664 + r * 4, 4, back);
+        move_bytes(row + 268, part->shared + 33280 + r * 256, 256, back);
+        move_bytes(row + 524, part->shared + 49920 + r * 256, 256, back);
+    }
+}
+
+/* Sums the keys of chunks that several sequences share, once for the rows of all these sequences. */
+TARGET_v3 static void softmax_ssmax_few_common_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t segment = 0;
+    int64_t first = 0;
+    for (int64_t n = 0; n < call->sharers; n++) {
+        if (call->sharer[n]->common_chunks > 0) continue;
+        softmax_ssmax_few_first_v3(call->sharer[n], task, part);
+        softmax_ssmax_few_move_v3(call->sharer[n], task, part, 0, 0);
+    }
+    for (int64_t n = 0; n < call->sharers; n++) {
+        const struct attn_problem *const of = &call->sharer[n]->p;
+        softmax_ssmax_few_move_v3(call->sharer[n], task, part, first, 1);
+        first += of->heads / of->kv_heads * of->n_q;
+    }
+    for (part->chunk0 = call->common_chunks; part->chunk0 < chunks; part->chunk0++) {
+        part->chunk1 = part->chunk0 + 1;
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_ssmax_few_keys_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_ssmax_few_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    first = 0;
+    for (int64_t n = 0; n < call->sharers; n++) {
+        const struct attn_problem *const of = &call->sharer[n]->p;
+        softmax_ssmax_few_move_v3(call->sharer[n], task, part, first, 0);
+        first += of->heads / of->kv_heads * of->n_q;
+    }
+}
+
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 TARGET_v3 static void softmax_ssmax_few_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        softmax_ssmax_few_begin_v3(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_ssmax_few_begin_2_v3(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
+    if (call->common_chunks > 0) {
+        if (part->number == 0) softmax_ssmax_few_move_v3(call, task, part, 0, 1);
+        synchronise(part);
+    } else
+        softmax_ssmax_few_first_v3(call, task, part);
+    const int64_t first = call->common_chunks;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -4717,18 +4865,84 @@ APART void softmax_ssmax_few_queries_any(const struct call *call, int64_t task, 
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
+/* Prepares the queries of head number `task`, and initialises its states. */
+static void softmax_ssmax_few_first_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_ssmax_few_begin_any(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_ssmax_few_begin_2_any(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
+   the tiles. */
+APART void softmax_ssmax_few_move_any(const struct call *call, int64_t task, const struct part *part, int64_t first,
+    int back)
+{
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    unsigned char *row = call->common + task * rows * 832;
+    for (int64_t r = first; r < first + rows; r++, row += 832) {
+        move_bytes(row + 0, part->shared + 16384 + r * 256, 256, back);
+        move_bytes(row + 256, part->shared + 32768 + r * 4, 4, back);
+        move_bytes(row + 260, part->shared + 33024 + r * 4, 4, back);
+        move_bytes(row + 264, part->shared + 49664 + r * 4, 4, back);
+        move_bytes(row + 268, part->shared + 33280 + r * 256, 256, back);
+        move_bytes(row + 524, part->shared + 49920 + r * 256, 256, back);
+    }
+}
+
+/* Sums the keys of chunks that several sequences share, once for the rows of all these sequences. */
+static void softmax_ssmax_few_common_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t segment = 0;
+    int64_t first = 0;
+    for (int64_t n = 0; n < call->sharers; n++) {
+        if (call->sharer[n]->common_chunks > 0) continue;
+        softmax_ssmax_few_first_any(call->sharer[n], task, part);
+        softmax_ssmax_few_move_any(call->sharer[n], task, part, 0, 0);
+    }
+    for (int64_t n = 0; n < call->sharers; n++) {
+        const struct attn_problem *const of = &call->sharer[n]->p;
+        softmax_ssmax_few_move_any(call->sharer[n], task, part, first, 1);
+        first += of->heads / of->kv_heads * of->n_q;
+    }
+    for (part->chunk0 = call->common_chunks; part->chunk0 < chunks; part->chunk0++) {
+        part->chunk1 = part->chunk0 + 1;
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_ssmax_few_keys_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_ssmax_few_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    first = 0;
+    for (int64_t n = 0; n < call->sharers; n++) {
+        const struct attn_problem *const of = &call->sharer[n]->p;
+        softmax_ssmax_few_move_any(call->sharer[n], task, part, first, 0);
+        first += of->heads / of->kv_heads * of->n_q;
+    }
+}
+
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
 static void softmax_ssmax_few_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        softmax_ssmax_few_begin_any(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_ssmax_few_begin_2_any(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
+    if (call->common_chunks > 0) {
+        if (part->number == 0) softmax_ssmax_few_move_any(call, task, part, 0, 1);
+        synchronise(part);
+    } else
+        softmax_ssmax_few_first_any(call, task, part);
+    const int64_t first = call->common_chunks;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -5364,6 +5578,10 @@ struct version {
     int unit_heads; /* heads in a slice: 0: all, 1: one key/value head, 2: one query head */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
+    /* common: sums keys that several sequences share, for a key/value head and at most common_rows rows of these
+       sequences; may be NULL. common_chunk: the keys of a chunk. common_row: bytes of a row in `call.common` */
+    void (*common)(const struct call *, int64_t, struct part *);
+    int64_t common_rows, common_chunk, common_row;
 };
 
 /* Returns whether a few queries take less time one by one than as one tile. A single query has an overhead of 10
@@ -5381,19 +5599,22 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_ssmax_few_v4, .tile = 0,
-            .own = 102656, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+            .own = 102656, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1,
+            .common = softmax_ssmax_few_common_v4, .common_rows = 64, .common_chunk = 1024, .common_row = 832};
         return (struct version){.rows = softmax_ssmax_rows_v4, .tile = 64, .own = 271360, .of_pair = 128, .saves = 1};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_ssmax_few_v3, .tile = 0,
-            .own = 102656, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+            .own = 102656, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1,
+            .common = softmax_ssmax_few_common_v3, .common_rows = 64, .common_chunk = 1024, .common_row = 832};
         return (struct version){.rows = softmax_ssmax_rows_v3, .tile = 64, .own = 271360, .of_pair = 128, .saves = 1};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_ssmax_few_any, .tile = 0,
-        .own = 102656, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+        .own = 102656, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1,
+        .common = softmax_ssmax_few_common_any, .common_rows = 64, .common_chunk = 1024, .common_row = 832};
     return (struct version){.rows = softmax_ssmax_rows_any, .tile = 64, .own = 271360, .of_pair = 128, .saves = 1};
 }
 
@@ -6537,6 +6758,7 @@ struct appending {
     unsigned char *work; /* the workspace of the threads */
     const struct attn_pages *pages; /* or NULL */
     struct rows page;               /* the rows in page 0 */
+    unsigned char *common; /* memory for keys that several sequences share, or NULL */
 };
 
 /* Returns the bytes of the workspace for the lists of growths and jobs, and for the sequences that have a page. */
@@ -6555,14 +6777,6 @@ size_t softmax_ssmax_page(const struct attn_problem *problem)
     if (!problem || !problem->pages || describe(problem, &this, &header)) return 0;
     const size_t bytes = bytes_of_page(problem, NULL);
     return bytes_fit(bytes) ? bytes : 0;
-}
-
-size_t softmax_ssmax_extend_workspace(const struct attn_problem *problem)
-{
-    if (!problem) return 0;
-    const size_t bytes = bytes_times(bytes_of_extending(problem), (int64_t)threads_served(problem));
-    size_t all = bytes_plus(bytes, bytes_of_growths(problem));
-    return bytes_fit(all) ? all : 0;
 }
 
 /* Returns the number of new tokens of sequence b. */
@@ -6771,10 +6985,160 @@ static int run_jobs(struct job *job, int64_t jobs, int threads, unsigned char *w
     in_threads(&work, work_on);
     return 0;
 }
+/* ==== keys that several sequences share ==== */
+/* Sequences with the same beginning have the same pages there. The keys of such pages are summed in one call for the
+   rows of all these sequences, whole chunks at a time, before the call of each sequence. A row's sums have the same
+   order in both calls, so its bits do not depend on the other sequences. */
+
+/* A call that sums common keys, for a tile of rows of several sequences. */
+struct common_call {
+    struct call call;
+    struct version this;
+    int64_t position; /* of the queries: all keys of the call are before it */
+};
+
+/* With more new tokens, a sequence reads each key for many rows anyway. */
+enum { COMMON_TOKENS = 4 };
+
+/* Returns the bytes of the rows of a sequence. They do not depend on n_q, because a workspace serves calls with any. */
+static size_t bytes_of_common_rows(const struct attn_problem *p)
+{
+    return bytes_times(COMMON_TOKENS * 832, p->heads);
+}
+
+/* Returns the bytes for the rows of all sequences, the calls, and a list of sequences. */
+static size_t bytes_of_common(const struct attn_problem *p)
+{
+    if (!p->pages) return 0;
+    const size_t lists = sizeof(struct common_call) + sizeof(struct call *);
+    return whole_lines(bytes_times(bytes_plus(bytes_of_common_rows(p), lists), p->batch));
+}
+
+/* Returns whether the first new token of the sequence is after chunk number `chunk`. */
+static int has_chunk(const struct call *call, int64_t chunk, int64_t keys)
+{
+    return (chunk + 1) * keys <= call->p.n_k - call->p.n_q;
+}
+
+/* Returns whether a chunk of `keys` keys is in the same pages for both sequences. */
+static int in_same_pages(const struct call *a, const struct call *b, int64_t chunk, int64_t keys)
+{
+    const int64_t from = chunk * keys / a->pages->tokens, to = pages_of(a->pages, (chunk + 1) * keys);
+    return has_chunk(a, chunk, keys) && has_chunk(b, chunk, keys) &&
+        memcmp(a->page + from, b->page + from, (size_t)(to - from) * sizeof *a->page) == 0;
+}
+
+/* Returns the version that the sequence's call uses. */
+static const struct version *version_of(const struct call *call)
+{
+    return &((const struct growth *)(const void *)call)->this; /* `call` is the first member of struct growth */
+}
+
+/* Moves the sequences of list[1] … list[n - 1] that share the next chunk with *list to the front. Returns the number
+   of
+   sequences that share it, with *list. */
+static int64_t gather_sharers(struct call **list, int64_t n)
+{
+    const struct version *const this = version_of(*list);
+    int64_t sharers = 1;
+    for (int64_t k = 1; k < n; k++) {
+        struct call *const other = list[k];
+        if (other->common_chunks != (*list)->common_chunks || version_of(other)->common != this->common ||
+            !in_same_pages(*list, other, other->common_chunks, this->common_chunk))
+            continue;
+        list[k] = list[sharers];
+        list[sharers++] = other;
+    }
+    return sharers;
+}
+
+/* Makes calls for the next chunks of sequences that share them,
+   up to the chunk from which some sequence has other pages.
+   Returns the number of calls. */
+static int64_t divide_sharers(struct call **list, int64_t sharers, int threads, struct common_call *made)
+{
+    const struct version *const this = version_of(*list);
+    const int64_t from = (*list)->common_chunks, kv_heads = (*list)->p.kv_heads;
+    int64_t to = from + 1, rows = 0, calls = 0;
+    for (int same = 1; same; to += same)
+        for (int64_t k = 1; k < sharers && same; k++) same = in_same_pages(*list, list[k], to, this->common_chunk);
+    for (int64_t k = 0; k < sharers; k++) rows += list[k]->p.heads / kv_heads * list[k]->p.n_q;
+    /* Each thread should have a call. A call for fewer sequences reads the keys for too few rows. */
+    enum { FEWEST = 8 };
+    const int64_t parts = max((rows + this->common_rows - 1) / this->common_rows,
+        min((threads + kv_heads - 1) / kv_heads, sharers / FEWEST)),
+        most = (rows + parts - 1) / parts;
+    for (int64_t k = 0, next; k < sharers; k = next) {
+        struct common_call *const c = &made[calls++];
+        *c = (struct common_call){.call = *list[k], .this = *this, .position = to * this->common_chunk};
+        struct attn_problem *const p = &c->call.p;
+        p->n_q = 0;
+        for (next = k; next < sharers; next++) {
+            const int64_t more = list[next]->p.heads / kv_heads * list[next]->p.n_q;
+            if (next > k && p->n_q + more > most) break;
+            p->n_q += more;
+        }
+        c->this.head = this->common;
+        c->this.together = 0;
+        c->call.sharer = list + k;
+        c->call.sharers = next - k;
+        p->heads = kv_heads;
+        p->n_k = c->position;
+        p->query_start = &c->position;
+    }
+    return calls;
+}
+
+/* Sums the keys that several sequences share. `memory` has bytes_of_common bytes. Returns 0 or an error. */
+static int sum_common(struct growth *growth, int64_t growths, struct job *job, const struct appending *x,
+    const struct attn_problem *p, unsigned char *memory, size_t bytes)
+{
+    const size_t of_sequence = bytes_of_common_rows(p);
+    struct common_call *const made = (struct common_call *)(void *)(memory + of_sequence * (size_t)p->batch);
+    struct call **const list = (struct call **)(void *)(made + p->batch);
+    int64_t left = 0;
+    for (int64_t k = 0; k < growths; k++) {
+        struct growth *const g = &growth[k];
+        if (!g->this.common || g->m > COMMON_TOKENS) continue;
+        g->call.common = memory + of_sequence * (size_t)g->b;
+        g->call.common_chunks = 0;
+        list[left++] = &g->call;
+    }
+    for (;;) {
+        int64_t calls = 0;
+        for (int64_t k = 0, sharers; k < left; k += sharers) {
+            sharers = gather_sharers(list + k, left - k);
+            if (sharers > 1)
+                calls += divide_sharers(list + k, sharers, x->threads, made + calls);
+            else {
+                list[k] = list[--left]; /* no other sequence has its next chunk */
+                sharers = 0;
+            }
+        }
+        if (calls == 0) return 0;
+        for (int64_t k = 0; k < calls; k++) job[k] = (struct job){.call = &made[k].call, .this = &made[k].this};
+        const int error = run_jobs(job, calls, x->threads, x->work, bytes);
+        if (error) return error;
+        for (int64_t k = 0; k < calls; k++)
+            for (int64_t n = 0; n < made[k].call.sharers; n++)
+                made[k].call.sharer[n]->common_chunks = made[k].position / made[k].this.common_chunk;
+    }
+}
+
+size_t softmax_ssmax_extend_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    const size_t bytes = bytes_times(bytes_of_extending(problem), (int64_t)threads_served(problem));
+    size_t all = bytes_plus(bytes, bytes_of_growths(problem));
+    all = bytes_plus(all, bytes_of_common(problem));
+    return bytes_fit(all) ? all : 0;
+}
 
 /* Appends the tokens of all growths. In each round, threads share the work of a piece of each growth. */
-static int grow(struct growth *growth, int64_t growths, struct job *job, const struct appending *x, size_t bytes)
+static int grow(struct growth *growth, int64_t growths, struct job *job, const struct appending *x,
+    const struct attn_problem *p, size_t bytes)
 {
+    (void)p;
     for (;;) {
         int64_t jobs = 0, pieces = 0;
         int error = 0;
@@ -6782,6 +7146,10 @@ static int grow(struct growth *growth, int64_t growths, struct job *job, const s
             if (growth[k].left == 0) continue;
             error = begin_piece(&growth[k], x);
             pieces++;
+        }
+        if (!error && x->common && x->asked) error = sum_common(growth, growths, job, x, p, x->common, bytes);
+        for (int64_t k = 0; k < growths && !error; k++) {
+            if (growth[k].left == 0) continue;
             if (!x->asked) continue;
             job[jobs++] = (struct job){.call = &growth[k].call, .this = &growth[k].this};
         }
@@ -6858,6 +7226,8 @@ int softmax_ssmax_extend(const struct attn_problem *problem, const struct softma
     const size_t bytes = bytes_of_extending(problem), all = problem->workspace_bytes;
     size_t first = bytes_of_growths(problem);
     x.asked = asked;
+    x.common = x.pages ? (unsigned char *)workspace + first : NULL;
+    first = bytes_plus(first, bytes_of_common(&call.p));
     if (!bytes_fit(first)) return ATTN_ESIZE;
     const size_t given = !all ? 0 : all > first ? all - first : 1;
     x.work = (unsigned char *)workspace + first;
@@ -6880,7 +7250,7 @@ int softmax_ssmax_extend(const struct attn_problem *problem, const struct softma
             end++;
         if (n > 0) begin_growth(&growth[growths++], &call, &x, b, end - b, n);
     }
-    error = grow(growth, growths, job, &x, bytes);
+    error = grow(growth, growths, job, &x, &call.p, bytes);
     at.header->check = check_of(&at);
     return error;
 }

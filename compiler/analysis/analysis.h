@@ -234,6 +234,19 @@ bool array_in_pages(const struct loops *l, const struct array *a);
 bool loops_read_pages(const struct loops *l);
 int64_t pages_workspace(const struct compilation *c);
 int64_t pages_offset(const struct compilation *c, int array);
+/* The sums over the keys of pages that several sequences share (common_keys.c). A program computes them once for the
+   rows of all these sequences, a chunk at a time.
+   - chunk: the keys of a chunk
+   - tile: tiles with a row for each query, which all threads of a head share: prepared queries, and carried sums
+   - bytes: the bytes of a row of each of these tiles; row: those of all tiles, a multiple of 64 */
+enum { MAX_COMMON_TILES = 16 };
+struct common_keys {
+    int64_t chunk, row;
+    int tiles, tile[MAX_COMMON_TILES];
+    int64_t bytes[MAX_COMMON_TILES];
+};
+/* Returns whether the sums over keys before the queries do not depend on positions, sequences and query heads. */
+bool common_keys_of(const struct loops *l, struct common_keys *out);
 /* Warns of powers and users' exponentials that can overflow in a compiled form. `source`: the graph before all
    passes. (overflow.c) */
 void overflow_warn(const struct spec *spec, const struct graph *source, const struct compilation *const *compilation,

@@ -173,6 +173,8 @@ static void take_pages(struct unit *p, struct compilation *const *compilation, i
         if (!attends_to_state(c)) continue;
         c->state.paged = true;
         c->loops->workspace += pages_workspace(c);
+        struct common_keys common;
+        c->state.common = c->program.few && common_keys_of(c->loops, &common);
     }
 }
 

@@ -187,6 +187,11 @@ static void returned(struct version_choice *x, const struct compilation *c, cons
         text_add(out, ", .shared = %lld, .slot = %lld, .slots = %lld", (long long)l->shared, (long long)l->slot,
                  (long long)loops_slots(l));
     if (x->phases && emit_in_phases(l)) text_add(out, ", .together = %d", cooperative);
+    struct common_keys common;
+    if (c->state.common && common_keys_of(l, &common))
+        text_add(out, ", .common = %s, .common_rows = %d, .common_chunk = %lld, .common_row = %lld",
+                 emit_function(c, arena_printf(c->graph->module->arena, "%s_common", emit_form(c))), MAX_FEW_ROWS,
+                 (long long)common.chunk, (long long)common.row);
     if (c->program.few && emit_param_of_ids(x->e->p->arrays)) text_add(out, ", .any_order = 1");
     if (c->program.by_heads) text_add(out, ", .by_heads = 1");
     if (l->kept) text_add(out, ", .chunk = %lld, .kept = %lld", (long long)c->state.chunk, (long long)l->kept);

@@ -195,6 +195,26 @@ bool emit_stores_chunks(const struct emission *p)
     return p->extends > 0 && p->folds && p->read_first == 0;
 }
 
+/* Returns whether rows in this type have scales. A product of a single row multiplies by them in another order. */
+static bool has_scales(enum dtype dtype)
+{
+    return dtype_is_packed(dtype) && dtype != DTYPE_FP8;
+}
+
+/* Sets the names for sums over keys that several sequences share. */
+static void set_common(struct template_names *t, const struct emitted_file *e)
+{
+    int64_t row = 0;
+    for (int k = 0; k < e->compilations; k++) {
+        struct common_keys common;
+        if (e->c[k]->state.common && common_keys_of(e->c[k]->loops, &common) && common.row > row) row = common.row;
+    }
+    template_set_number(t, "COMMON", row > 0);
+    template_set_number(t, "COMMON_ROW", row);
+    template_set_number(t, "SINGLE_ROW_APART",
+                        has_scales(spec_type_of_keys(e->p->spec)) || has_scales(spec_type_of_values(e->p->spec)));
+}
+
 void emit_set_state(struct template_names *t, const struct emitted_file *e)
 {
     const struct emission *const p = e->p;
@@ -204,6 +224,7 @@ void emit_set_state(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "CARRIED", carried);
     template_set_number(t, "SOLVES", carried && stores_solution(p->extend[0].c->loops));
     template_set_number(t, "PAGED", p->paged);
+    set_common(t, e);
     template_set_number(t, "APPENDS", p->appends > 0);
     template_set_number(t, "ROWS_MOVE", p->rows_move);
     template_set_number(t, "READ_FIRST", p->read_first);

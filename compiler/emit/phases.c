@@ -192,13 +192,15 @@ static void print_one_thread(struct emitter *x, const struct chain *heads, const
     text_free(folds);
 }
 
-/* Prints the loop over chunks to `lead`. Prints the phases, which are functions that the loop calls, to `out`. */
+/* Prints the loop over chunks to `lead`, and its body to `chunks`. Prints the phases, which are functions that the loop
+   calls, to `out`. */
 static void window_of(struct emitter *x, const struct chain *heads, const struct stmt *s, bool after, struct text *lead,
-                      struct text *out)
+                      struct text *chunks, struct text *out)
 {
     struct arena *const arena = x->m->arena;
     const char *const lanes = after ? "keys" : "queries", *const summed = after ? "queries" : "keys";
-    const char *const first = x->l->kept
+    const char *const first = x->c->state.common ? "call->common_chunks"
+                              : x->l->kept
                                   ? arena_printf(arena, "call->summed / %lld", (long long)x->m->axis[s->axis].extent)
                                   : emit_integer_text(x, s->from, false);
     const bool skips = x->c->state.read_first > 0, stores = x->l->kept && x->stores_chunks;
@@ -231,6 +233,7 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
         fold += !of_chunks;
     }
     if (x->c->state.slot_is_kept) read_kept(x, lanes, lead);
+    text_add(chunks, "%s", body->data);
     if (skips)
         print_windows(x, s, first, body, lead);
     else {
@@ -263,10 +266,69 @@ static void other_phase(struct emitter *x, const struct chain *heads, const stru
     text_free(body);
 }
 
+/* ---- keys that several sequences share ---- */
+
+/* Prints a function of a head. x->out has its body. */
+static void head_function(struct emitter *x, const struct chain *heads, const char *name, struct text *out)
+{
+    task_function(x, heads, NULL,
+                  arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, struct part *part)", name), out);
+}
+
+/* Prints the function that copies the rows of queries in `common` between tiles and memory. */
+static void print_moves(struct emitter *x, const struct common_keys *common, struct template_names *t, struct text *out)
+{
+    struct text body = {0};
+    int64_t offset = 0;
+    for (int k = 0; k < common->tiles; offset += common->bytes[k++])
+        text_add(&body, "%s        move_bytes(row + %lld, part->shared + %lld + r * %lld, %lld, back);", k ? "\n" : "",
+                 (long long)offset, (long long)x->l->array[common->tile[k]].offset, (long long)common->bytes[k],
+                 (long long)common->bytes[k]);
+    template_set_number(t, "ROW", common->row);
+    template_set_text(t, "BODY", &body);
+    text_free(&body);
+    task_piece(t, "MOVE", out);
+}
+
+/* Prints the functions for keys that several sequences share, and replaces `first`, the run of the phases before the
+   loop over chunks, by a call of one of them. `chunks` is the body of the loop over chunks. */
+static void print_common(struct emitter *x, const struct chain *heads, struct text *first, struct text *chunks,
+                         struct text *out)
+{
+    struct arena *const arena = x->m->arena;
+    struct common_keys common;
+    struct template_names t = {.arena = arena}, of_chunks = {.arena = arena};
+    const char *const form = emit_form(x->c), *const name = emit_function(x->c, arena_printf(arena, "%s_first", form)),
+                      *const move = emit_function(x->c, arena_printf(arena, "%s_move", form));
+    if (!common_keys_of(x->l, &common)) return;
+    task_piece(&t, "FIRST", out);
+    x->out = first;
+    head_function(x, heads, name, out);
+    text_add(out, "\n");
+    template_set(&t, "FIRST", name);
+    template_set(&t, "MOVE", move);
+    template_set(&t, "KIND", *x->c->target->attribute ? arena_printf(arena, "TARGET_%s APART", x->suffix) : "APART");
+    print_moves(x, &common, &t, out);
+    struct text *const body = task_text(x);
+    template_set(&of_chunks, "FIRST", name);
+    template_set(&of_chunks, "MOVE", move);
+    template_set(&of_chunks, "CHUNKS", emit_size(x->m, window_in(heads->body)->axis));
+    template_set_text(&of_chunks, "BODY", chunks);
+    task_piece(&of_chunks, "COMMON_CHUNKS", body);
+    task_piece(&of_chunks, "COMMON", out);
+    x->out = body;
+    head_function(x, heads, emit_function(x->c, arena_printf(arena, "%s_common", form)), out);
+    text_add(out, "\n");
+    text_free(body);
+    text_free(first);
+    *first = (struct text){0};
+    task_piece(&t, "FIRST_OR_COMMON", first);
+}
+
 /* Prints all phases of a head, and the head function. */
 static void phases(struct emitter *x, struct text *out)
 {
-    struct text *lead = task_text(x);
+    struct text *lead = task_text(x), *const first = task_text(x), *const chunks = task_text(x);
     struct chain heads = chain_of(x->l->body);
     struct arena *const arena = x->m->arena;
     const struct template_names no_names = {.arena = arena};
@@ -281,12 +343,12 @@ static void phases(struct emitter *x, struct text *out)
     for (const struct stmt *s = heads.body; s; s = s->next) {
         if (s->window) {
             windows = true;
-            window_of(x, &heads, s, after, lead, out);
+            window_of(x, &heads, s, after, lead, chunks, out);
         } else if (!windows)
             other_phase(
                 x, &heads, s, numbered(x, "begin", begins++),
                 arena_printf(arena, "Initialises the states: they contain no %s yet.", after ? "queries" : "keys"),
-                x->l->kept > 0, lead, out);
+                x->l->kept > 0, first, out);
         else if (x->m->axis[s->axis].source == SIZE_CONSTANT)
             other_phase(x, &heads, s, numbered(x, "leave", leaving++), "Stores sums over the rows of the head.", false,
                         lead, out);
@@ -294,13 +356,14 @@ static void phases(struct emitter *x, struct text *out)
             other_phase(x, &heads, s, lanes, arena_printf(arena, "Processes a tile of %s: reads the states.", lanes),
                         false, lead, out);
     }
+    if (x->c->state.common) print_common(x, &heads, first, chunks, out);
+    text_append(first, lead->data, lead->length);
     task_piece(&no_names, "HEAD", out);
-    x->out = lead;
-    task_function(x, &heads, NULL,
-                  arena_printf(arena, "%s(const struct call *call, int64_t task, struct part *part)",
-                               emit_function(x->c, emit_form(x->c))),
-                  out);
+    x->out = first;
+    head_function(x, &heads, emit_function(x->c, emit_form(x->c)), out);
     text_free(lead);
+    text_free(first);
+    text_free(chunks);
 }
 
 void emit_tasks(struct emitter *x, struct text *out)

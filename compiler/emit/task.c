@@ -38,10 +38,28 @@ struct text *task_text(const struct emitter *x)
 
 void task_piece(const struct template_names *names, const char *piece, struct text *out)
 {
-    static const char *const pieces[] = {
-        "TILE_OF_RESIDUE", "TILE_IN_ORDER",      "TILE_FROM_LAST", "RANGE",         "BY_HEADS", "TASK",       "HEAD",
-        "SHARED",          "BEGIN_KEPT",         "OWN_CHUNKS",     "STORED_CHUNKS", "FOLD",     "KEPT_STATE", "WINDOWS",
-        "SEGMENTS",        "FOLD_OF_ONE_THREAD", "ONE_THREAD"};
+    static const char *const pieces[] = {"TILE_OF_RESIDUE",
+                                         "TILE_IN_ORDER",
+                                         "TILE_FROM_LAST",
+                                         "RANGE",
+                                         "BY_HEADS",
+                                         "TASK",
+                                         "HEAD",
+                                         "SHARED",
+                                         "BEGIN_KEPT",
+                                         "OWN_CHUNKS",
+                                         "STORED_CHUNKS",
+                                         "FOLD",
+                                         "KEPT_STATE",
+                                         "WINDOWS",
+                                         "SEGMENTS",
+                                         "FOLD_OF_ONE_THREAD",
+                                         "ONE_THREAD",
+                                         "FIRST",
+                                         "FIRST_OR_COMMON",
+                                         "MOVE",
+                                         "COMMON",
+                                         "COMMON_CHUNKS"};
     struct template_names all = *names;
     for (size_t k = 0; k < sizeof pieces / sizeof *pieces; k++)
         template_set_number(&all, arena_printf(all.arena, "PIECE_%s", pieces[k]), strcmp(pieces[k], piece) == 0);

@@ -125,7 +125,8 @@ struct state_layout {
     const struct compilation *few_tokens; /* the program with short tiles, or NULL */
     /* The state stores the first `read_first` and the last `read_back` keys. read_back < 0: it stores all keys. */
     int64_t read_first, read_back;
-    bool paged; /* the rows of keys may be in pages */
+    bool paged;  /* the rows of keys may be in pages */
+    bool common; /* the keys of pages that several sequences share can be summed once (analysis/common_keys.c) */
 };
 
 /* Statements for a thread that processes a whole head (pass/one_thread.c), or NULL.

@@ -54,6 +54,12 @@ struct version {
 #if PHASES
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
+#if COMMON
+    /* common: sums keys that several sequences share, for a key/value head and at most common_rows rows of these
+       sequences; may be NULL. common_chunk: the keys of a chunk. common_row: bytes of a row in `call.common` */
+    void (*common)(const struct call *, int64_t, struct part *);
+    int64_t common_rows, common_chunk, common_row;
+#endif
 #if IDS
     int any_order; /* the ids of the keys may be in any order */
 #endif

@@ -277,6 +277,9 @@ struct appending {
     const struct attn_pages *pages; /* or NULL */
     struct rows page;               /* the rows in page 0 */
 #endif
+#if COMMON
+    unsigned char *common; /* memory for keys that several sequences share, or NULL */
+#endif
 #if PREFIX_SUMS && UNCOPIED
     /* sums: memory for prefix sums, of_sums: its bytes for a sequence, piece: the tokens that it has room for */
     unsigned char *sums;

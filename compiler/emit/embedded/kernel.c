@@ -82,6 +82,15 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const struct attn_pages *pages;
     const int32_t *page;
 #endif
+#if COMMON
+    /* Keys that several sequences have in the same pages are summed in a call for all rows of these sequences.
+       - common: memory for a sequence's rows: prepared queries, and the sums over chunks of such keys. [kv_heads, rows]
+       - common_chunks: the number of chunks in these sums
+       - sharer, sharers: in a call for several sequences, the calls of these sequences */
+    unsigned char *common;
+    int64_t common_chunks, sharers;
+    struct call *const *sharer;
+#endif
 #if NUMBERED
     /* extend computes some sequences of the batch at a time. first_sequence is the first of them. other_sequences is
        the number of sequences that are not computed. */
@@ -97,6 +106,17 @@ struct call { /* the arguments of a call; all threads read the same struct */
 #endif
 };
 
+#if COMMON
+/* Copies a row of a tile to memory, or back. */
+INLINE void move_bytes(unsigned char *memory, unsigned char *tile, size_t bytes, int back)
+{
+    if (back)
+        memcpy(tile, memory, bytes);
+    else
+        memcpy(memory, tile, bytes);
+}
+
+#endif
 #if CHUNK_SUMS
 /* Returns where the caller stores the sums of a chunk, or NULL if the chunk is not complete. */
 INLINE unsigned char *stored_sums(const struct call *call, int64_t task, int64_t number, int64_t chunk, int64_t bytes)

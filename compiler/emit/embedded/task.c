@@ -128,3 +128,53 @@ FOLDS
 BODY
     }
 #endif
+#if PIECE_FIRST
+/* Prepares the queries of head number `task`, and initialises its states. */
+#endif
+#if PIECE_FIRST_OR_COMMON
+    if (call->common_chunks > 0) {
+        if (part->number == 0) MOVE(call, task, part, 0, 1);
+        synchronise(part);
+    } else
+        FIRST(call, task, part);
+#endif
+#if PIECE_MOVE
+/* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
+   the tiles. */
+KIND void MOVE(const struct call *call, int64_t task, const struct part *part, int64_t first, int back)
+{
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    unsigned char *row = call->common + task * rows * ROW;
+    for (int64_t r = first; r < first + rows; r++, row += ROW) {
+BODY
+    }
+}
+
+#endif
+#if PIECE_COMMON
+/* Sums the keys of chunks that several sequences share, once for the rows of all these sequences. */
+#endif
+#if PIECE_COMMON_CHUNKS
+    const int64_t segment = 0;
+    int64_t first = 0;
+    for (int64_t n = 0; n < call->sharers; n++) {
+        if (call->sharer[n]->common_chunks > 0) continue;
+        FIRST(call->sharer[n], task, part);
+        MOVE(call->sharer[n], task, part, 0, 0);
+    }
+    for (int64_t n = 0; n < call->sharers; n++) {
+        const struct attn_problem *const of = &call->sharer[n]->p;
+        MOVE(call->sharer[n], task, part, first, 1);
+        first += of->heads / of->kv_heads * of->n_q;
+    }
+    for (part->chunk0 = call->common_chunks; part->chunk0 < CHUNKS; part->chunk0++) {
+        part->chunk1 = part->chunk0 + 1;
+BODY
+    }
+    first = 0;
+    for (int64_t n = 0; n < call->sharers; n++) {
+        const struct attn_problem *const of = &call->sharer[n]->p;
+        MOVE(call->sharer[n], task, part, first, 0);
+        first += of->heads / of->kv_heads * of->n_q;
+    }
+#endif
