@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from . import _tensors
 from ._arrays import heads_of_result
 from ._kernel import Kernel
 from ._repeat import Saved, _Again, _calls, _Forward, key_of_tensors
@@ -148,33 +149,65 @@ class _Attend(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, dout: Tensor) -> Any:
-        q, k, v, out, saved, *tensors = ctx.saved_tensors
-        way, seed, given, names, number = ctx.of
-        wanted = ctx.needs_input_grad[3:]
-        if names:
-            given = {**given, **dict(zip(names, tensors))}
-            of_tensors = dict(zip(names, wanted[3:]))
-            wanted = (*wanted[:3], *(of_tensors.get(p.name, False) for p in way.kernel._with_gradients().learned))
-        if way.rows_first:
-            out, dout = out.transpose(1, 2), dout.transpose(1, 2)
+        return None, None, None, *_differentiate(ctx.of, ctx.needs_input_grad[3:], ctx.saved_tensors, dout)[0]
+
+
+def _differentiate(of: Any, needs: Sequence[bool], kept: Sequence[Tensor],
+                   dout: Tensor) -> Tuple[List[Optional[Tensor]], Tuple[Tensor, ...], Any]:
+    """Returns the gradients with respect to q, k, v and the tensors of `given`, and what a record needs: the tensors of
+    the call, and the known call or None.
+
+    of: what forward kept; needs: which gradients are needed; kept: q, k, v, out, saved and the tensors of `given`"""
+    way, seed, given, names, number = of
+    q, k, v, out, saved, *tensors = kept
+    wanted = tuple(needs)
+    if names:
+        given = {**given, **dict(zip(names, tensors))}
+        of_tensors = dict(zip(names, wanted[3:]))
+        wanted = (*wanted[:3], *(of_tensors.get(p.name, False) for p in way.kernel._with_gradients().learned))
+    if way.rows_first:
+        out, dout = out.transpose(1, 2), dout.transpose(1, 2)
+    strides = dout.stride()
+    if strides[-1] != 1 and dout.shape[-1] > 1 or 0 in strides or dout.is_neg():
+        dout = dout.resolve_neg().contiguous()  # the gradient of a sum is an expanded tensor with stride 0
         strides = dout.stride()
-        if strides[-1] != 1 and dout.shape[-1] > 1 or 0 in strides or dout.is_neg():
-            dout = dout.resolve_neg().contiguous()  # the gradient of a sum is an expanded tensor with stride 0
-            strides = dout.stride()
-        inputs = q, k, v, out, dout
-        if torch.is_grad_enabled() or not is_undisturbed():
-            results = _by_operator(way.kernel, seed, inputs, saved, given, wanted)
+    inputs = q, k, v, out, dout
+    again = None
+    if torch.is_grad_enabled() or not is_undisturbed():
+        results = _by_operator(way.kernel, seed, inputs, saved, given, wanted)
+    else:
+        name = number, strides, wanted
+        again = _calls().known(name)
+        if again is not None:
+            results = again.call(inputs, saved, given, seed)
         else:
-            name = number, strides, wanted
-            again = _calls().known(name)
-            if again is not None:
-                results = again.call(inputs, saved, given, seed)
-            else:
-                results = _gradients(way.kernel, seed, name, inputs, saved, given, wanted)
-        if not names:
-            return (None, None, None, *results)
+            results, again = _gradients(way.kernel, seed, name, inputs, saved, given, wanted)
+    if names:
         by_name = dict(zip((p.name for p in way.kernel._with_gradients().learned), results[3:]))
-        return (None, None, None, *results[:3], *(by_name.get(name) for name in names))
+        results = [*results[:3], *(by_name.get(name) for name in names)]
+    return results, (q, k, v, out, saved, dout), again
+
+
+class _Recorded(torch.autograd.Function):
+    """Does the same as _Attend for a call with a record (_tensors.py)."""
+
+
+def _without_record(ctx: Any, kept: Tuple[Tensor, ...], dout: Tensor) -> Tuple[Optional[Tensor], ...]:
+    """Implements backward of _Recorded for a call that has no record, and keeps one."""
+    needs = ctx.needs_input_grad[1:]
+    results, tensors, known = _differentiate(ctx.of, needs, kept, dout)
+    if library is not None and known is not None and all(
+            torch.empty_like(a, device="meta").stride(-1) == 1 for a in tensors[:3]):
+        library.keep_gradients(ctx.record, known, tensors, needs)
+    return None, *results[:3]
+
+
+# Function.apply() itself looks for functorch and for default arguments. The apply() of its base class does not.
+_apply: Any = super(torch.autograd.Function, _Attend).apply
+
+library: Any = _tensors.loaded(super(torch.autograd.Function, _Recorded).apply, _without_record, parallel)
+if library is not None:
+    _Recorded.forward, _Recorded.backward = library.forward, library.backward  # type: ignore[method-assign]
 
 
 def _attend_first(way: Way, seed: Optional[int], given: Mapping[str, Any], q: Tensor, k: Tensor,
@@ -195,11 +228,10 @@ def _attend_first(way: Way, seed: Optional[int], given: Mapping[str, Any], q: Te
             shape = out.shape
             again.empty = lambda a: a.new_empty(shape)
         _calls().put(way.key, again)
+        if library is not None and seed is None and given is kernel._none and not way.rows_first:
+            way = way._replace(again=again)
+            library.keep(kernel._records, again, (q, k, v), again.empty_of(q), saved, (way, None, {}, (), again.number))
     return made if out is None else out, saved, again
-
-
-# Function.apply() itself looks for functorch and for default arguments. The apply() of its base class does not.
-_apply: Any = super(torch.autograd.Function, _Attend).apply
 
 
 def _by_operator(kernel: Kernel, seed: Optional[int], inputs: Tuple[Tensor, ...], saved: Tensor,
@@ -258,9 +290,9 @@ def _empty(a: Tensor) -> Tensor:
 
 
 def _gradients(kernel: Kernel, seed: Optional[int], key: _Key, inputs: Tuple[Tensor, ...], saved: Tensor,
-               given: Mapping[str, Any], wanted: Sequence[bool]) -> List[Optional[Tensor]]:
-    """Returns the gradients with respect to q, k, v and the learned parameters. A gradient that is not wanted is
-    None. The call is kept by the key, whose first element is None if forward was not kept."""
+               given: Mapping[str, Any], wanted: Sequence[bool]) -> Tuple[List[Optional[Tensor]], Any]:
+    """Returns the gradients with respect to q, k, v and the learned parameters, and the call if it is kept by the key.
+    A gradient that is not wanted is None. The first element of the key is None if forward was not kept."""
     binding = kernel._with_gradients()
     names = [name for name, is_wanted in zip(binding.gradients, wanted) if is_wanted]
     detached = {name: value.detach() if isinstance(value, Tensor) else value for name, value in given.items()}
@@ -268,7 +300,8 @@ def _gradients(kernel: Kernel, seed: Optional[int], key: _Key, inputs: Tuple[Ten
     q, k, v, out, dout = (a.detach() for a in inputs)
     result, call, gradients = binding._backward(q, k, v, out, dout, detached, seed, Kept(saved), names, targets,
                                                 torch.get_num_threads())
+    made = None
     if key[0] is not None and not call.copies and not any(0 in a.shape for a in inputs):
         made = _Backward(call, binding.kernel.backward, inputs[0], gradients, wanted)
         _calls().put(key, made)
-    return [getattr(result, name, None) for name in binding.gradients]
+    return [getattr(result, name, None) for name in binding.gradients], made

@@ -102,12 +102,15 @@ class _Room:
     def __init__(self) -> None:
         self.size, self.address = -1, 0
         self.memory: Any = None
+        self.shown = (ctypes.c_int64 * 2)()  # its size and address, for tensors.c
+        self.place = ctypes.addressof(self.shown)
 
     def of(self, size: int) -> int:
         """Returns the address of a workspace of at least `size` bytes."""
         if self.size < size:
             self.memory, self.size = (ctypes.c_char * (size + 64))(), size
             self.address = _aligned(self.memory)
+            self.shown[0], self.shown[1] = size, self.address
         return self.address
 
 

@@ -361,6 +361,10 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
         v = _values(kernel, k, v)
     if torch.compiler.is_compiling():
         return _call(kernel, None, q, k, v, seed, out, threads, given)
+    if out is None and threads is None and seed is None and given is kernel._none and kernel._records:
+        repeated: Optional[Tensor] = _autograd.library.call(kernel._records, q, k, v)
+        if repeated is not None:
+            return repeated
     key: Any = None
     if out is None and threads is None and is_undisturbed() and not torch.is_autocast_enabled("cpu"):
         key = _autograd.key_of(kernel, q, k, v, given, seed)
@@ -402,8 +406,12 @@ def _call(kernel: Kernel, key: Any, q: Tensor, k: Any, v: Any, seed: Optional[in
         if differentiable:
             return _autograd.attend(Way(kernel, key, None, False), seed, q, k, v, given)
         detached = {name: value.detach() if isinstance(value, Tensor) else value for name, value in given.items()}
-        return kernel._binding.forward_again(  # type: ignore[no-any-return]
-            key, q.detach(), k.detach(), v.detach(), detached, seed, torch.get_num_threads())
+        result: Tensor = kernel._binding.forward_again(key, q.detach(), k.detach(), v.detach(), detached, seed,
+                                                       torch.get_num_threads())
+        known = _autograd.known(key)
+        if _autograd.library is not None and known is not None and seed is None and given is kernel._none:
+            _autograd.library.keep(kernel._records, known, (q, k, v), known.empty_of(q), None, None)
+        return result
     if not differentiable and not torch.compiler.is_compiling() and _is_eager(q, k, v, *parameters):
         return _directly(kernel, q, k, v, _given(kernel, parameters, tables, start), seed)
     return _forward(  # type: ignore[no-any-return]

@@ -1,0 +1,98 @@
+"""Calls of kernels with PyTorch's tensors that were checked before, repeated by a library in C (tensors.c). Python code
+for the same takes several times as long."""
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from typing import Any, Callable, List, Optional, Sequence, Tuple
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import forward_ad
+
+from ._compiler import CompilerError, program
+from ._repeat import _Again
+from ._threads import _local, _room
+
+_MOST = 8  # records of a kernel; the oldest is replaced
+
+
+def _path() -> Optional[str]:
+    of_package = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_bin", "attnc_tensors.so")
+    if os.path.exists(of_package):
+        return of_package
+    try:
+        of_build = os.path.join(os.path.dirname(program()), "attnc_tensors.so")  # with $ATTNC
+    except CompilerError:
+        return None
+    return of_build if os.path.exists(of_build) else None
+
+
+def _make_room(size: int) -> int:
+    """Makes a workspace of this thread. Returns the address of its size and address."""
+    room = _room()
+    room.of(size)
+    place = _local.place = room.place
+    return place
+
+
+def _check(owner: Any, error: int) -> None:
+    owner.binding.check(error)
+
+
+class Tensors:
+    """The library. `call`, `forward` and `backward` are functions in C, whose arguments tensors.c describes."""
+
+    def __init__(self, path: str, apply: Callable[..., Any], differentiate: Callable[..., Any], parallel: Any) -> None:
+        """apply: the function of the subclass of torch.autograd.Function; differentiate: its backward for a call
+        without a record; parallel: as in _autograd.py"""
+        library = ctypes.PyDLL(path)
+        library.attnc_tensors_names.restype = ctypes.c_char_p
+        names = library.attnc_tensors_names().decode().split()
+        functions = (ctypes.c_void_p * len(names))(
+            *(ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p) for name in names))
+        library.attnc_tensors_fill(functions)
+        address = ctypes.pythonapi.PyCapsule_GetPointer
+        address.restype, address.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        api = address(Tensor.__dlpack_c_exchange_api__, b"dlpack_exchange_api")
+        library.attnc_tensors_begin.restype = ctypes.py_object
+        library.attnc_tensors_begin.argtypes = [ctypes.py_object, ctypes.c_void_p]
+        self.call, self.forward, self.backward = library.attnc_tensors_begin(
+            (None, Tensor, nn.Parameter, apply, torch.empty_like, torch.is_grad_enabled, torch.get_num_threads,
+             torch.is_autocast_enabled, "cpu", torch._C._functorch.peek_interpreter_stack,
+             torch._C._len_torch_dispatch_stack, forward_ad, parallel, _local, _make_room, differentiate, _check), api)
+        self._record, self._add = library.attnc_tensors_record, library.attnc_tensors_add
+        self._record.restype = ctypes.py_object
+        self._record.argtypes = [ctypes.py_object, *[ctypes.c_void_p] * 3, ctypes.py_object, ctypes.c_int64, ctypes.c_void_p,
+                                 *[ctypes.py_object] * 3]
+        self._add.restype, self._add.argtypes = None, [ctypes.py_object] * 2
+
+    def keep(self, records: List[Any], known: _Again, tensors: Tuple[Tensor, ...], empty: Any, saved: Optional[Tensor],
+             of: Any) -> None:
+        """Adds a record of a call of forward. With `saved`, the call can be differentiated."""
+        made = self._made(known, known.function, tensors, (False,) * 3, empty, saved, of)
+        if made is not None:
+            if len(records) >= _MOST:
+                del records[0]
+            records.append(made)
+
+    def keep_gradients(self, record: Any, known: _Again, tensors: Tuple[Tensor, ...], wanted: Sequence[bool]) -> None:
+        """Adds a record of backward to that of forward."""
+        made = self._made(known, known.function, tensors, wanted, None, None, None)
+        if made is not None:
+            self._add(record, made)
+
+    def _made(self, known: _Again, function: Any, tensors: Tuple[Tensor, ...], wanted: Sequence[bool], *more: Any) -> Any:
+        return self._record(known, ctypes.addressof(known.problem), known.params,
+                            ctypes.cast(function, ctypes.c_void_p), tensors, known.unaligned,  # type: ignore[attr-defined]
+                            (ctypes.c_bool * 3)(*wanted), *more)
+
+
+def loaded(*arguments: Any) -> Optional[Tensors]:
+    """Returns the library, or None with an interpreter or a version of PyTorch for which it cannot be used."""
+    path = _path() if sys.implementation.name == "cpython" else None
+    try:
+        return None if path is None else Tensors(path, *arguments)
+    except (AttributeError, OSError, ValueError):
+        return None

@@ -1,0 +1,200 @@
+"""Tests repeated calls with PyTorch's tensors, which a library in C makes (runtime/python/tensors.c)."""
+import threading
+
+from common import *
+
+import torch
+import torch.utils.checkpoint
+
+import attnc.torch
+from attnc import _autograd
+
+
+def tensors(*shape, dtype=torch.float32):
+    return [torch.randn(*shape, dtype=dtype) for _ in range(3)]
+
+
+def leaves(inputs):
+    return [a.detach().clone().requires_grad_() for a in inputs]
+
+
+def is_recorded(out):
+    return type(out.grad_fn).__name__ == '_RecordedBackward'
+
+
+def raises(function, kind, words):
+    try:
+        function()
+    except kind as error:
+        check(words in str(error), str(error))
+    else:
+        check(False, 'no exception: %s' % words)
+
+
+def gradients(made, inputs, dout, **options):
+    """Returns out and the gradients."""
+    out = made(*inputs)
+    return [out, *torch.autograd.grad(out, inputs, dout, **options)]
+
+
+def exact(a, b, why):
+    check(len(a) == len(b) and all(torch.equal(x, y) and x.dtype == y.dtype for x, y in zip(a, b)), why)
+
+
+@case
+def later_calls_have_the_bits_of_the_first(folder):
+    check(_autograd.library is not None, 'there is no library')
+    for name in 'softmax_causal', 'linear_elu':
+        for dtype, word in (torch.float32, 'f32'), (torch.float64, 'f64'), (torch.bfloat16, 'bf16'):
+            made = small(name, dtype=word)
+            for n in 1, 15, 16, 17:
+                inputs, dout = leaves(tensors(2, 4, n, 8, dtype=dtype)), torch.randn(2, 4, n, 8).to(dtype)
+                first = gradients(made, inputs, dout)
+                for number in range(3):
+                    later = gradients(made, inputs, dout)
+                    check(is_recorded(later[0]), 'no record')
+                    exact(later, first, '%s, %s, %d rows, call %d' % (name, word, n, number))
+                with torch.no_grad():
+                    exact([made(*inputs) for _ in range(3)], [first[0]] * 3, 'without gradients')
+
+
+@case
+def layouts_differ(folder):
+    """A record serves only calls of the same layouts."""
+    made = small('softmax_causal')
+    base = torch.randn(2, 9, 4, 8)
+    ways = [lambda a: a.transpose(1, 2), lambda a: a.transpose(1, 2).contiguous(), lambda a: a.transpose(1, 2)[:, :2],
+            lambda a: a.transpose(1, 2)[:, :, 1:], lambda a: a.transpose(1, 2)[1:], lambda a: a.transpose(1, 2)[:1].expand(2, -1, -1, -1)]
+    wanted = {}
+    for _ in range(3):
+        for number, way in enumerate(ways):
+            inputs = [base.clone().requires_grad_() for _ in range(3)]
+            views = [way(a) for a in inputs]
+            dout = way(torch.ones_like(base)).contiguous()
+            out = made(*views)
+            result = [out, *torch.autograd.grad(out, inputs, dout)]
+            exact(result, wanted.setdefault(number, result), 'layout %d' % number)
+            close(out.detach(), made(*(a.detach().contiguous() for a in views)), 0, 'layout %d, contiguous' % number)
+    raises(lambda: made(base.transpose(1, 2), base.transpose(1, 2), base.transpose(1, 2)[..., :4]), ValueError,
+            'v has shape [2, 4, 9, 4]')
+    raises(lambda: made(base.transpose(1, 2).double(), *[base.transpose(1, 2)] * 2), TypeError, 'q is float64')
+
+
+@case
+def some_gradients(folder):
+    """Each set of wanted gradients has its own record. There are more sets than records."""
+    made, inputs, dout = small('softmax_causal'), tensors(1, 2, 20, 8), torch.randn(1, 2, 20, 8)
+    every = gradients(made, leaves(inputs), dout)
+    for _ in range(3):
+        for bits in range(1, 8):
+            needs = [bool(bits >> k & 1) for k in range(3)]
+            given = [a.clone().requires_grad_(need) for a, need in zip(inputs, needs)]
+            out = made(*given)
+            got = torch.autograd.grad(out, [a for a in given if a.requires_grad], dout)
+            exact(got, [g for g, need in zip(every[1:], needs) if need], 'gradients %s' % needs)
+
+
+@case
+def gradients_of_any_layout(folder):
+    made, inputs = small('softmax_causal'), leaves(tensors(1, 2, 20, 8))
+    complex_ = torch.randn(1, 2, 20, 8, dtype=torch.complex64)
+    for dout in (torch.ones(()).expand(1, 2, 20, 8), torch.randn(1, 20, 2, 8).transpose(1, 2), torch.randn(1, 2, 8, 20).mT,
+                 complex_.conj().imag, torch._neg_view(torch.randn(1, 2, 20, 8))):
+        wanted = gradients(small('softmax_causal', dtype='f64'), leaves(a.double() for a in inputs), dout.double())
+        for _ in range(3):
+            for one, two in zip(gradients(made, inputs, dout), wanted):
+                close(one.detach(), two.detach().float(), 1e-5, 'dout with strides %s' % (dout.stride(),))
+    q = torch._neg_view(inputs[0].detach())
+    for _ in range(3):
+        close(made(q, *inputs[1:]).detach(), made(-inputs[0].detach(), *inputs[1:]).detach(), 0, 'q is a negative view')
+
+
+@case
+def other_contexts(folder):
+    made, inputs, dout = small('softmax_causal'), leaves(tensors(2, 2, 20, 8)), torch.randn(2, 2, 20, 8)
+    wanted = [gradients(made, inputs, dout) for _ in range(3)][0]
+
+    def copied(kept):  # hooks may return other strides
+        return kept.movedim(0, -1).clone().movedim(-1, 0) if kept.dim() == 4 else kept
+    with torch.autograd.graph.saved_tensors_hooks(copied, lambda kept: kept):
+        out = made(*inputs)
+    for one, two in zip(torch.autograd.grad(out, inputs, dout), wanted[1:]):
+        close(one, two, 1e-5, 'hooks')
+    count = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda kept: kept, lambda kept: count.append(1) or kept):
+        out = made(*inputs)
+    exact(torch.autograd.grad(out, inputs, dout), wanted[1:], 'counted hooks')
+    check(len(count) == 5, '%d tensors were unpacked' % len(count))
+    out = torch.utils.checkpoint.checkpoint(made, *inputs, use_reentrant=False)
+    exact(torch.autograd.grad(out, inputs, dout), wanted[1:], 'checkpoint')
+    gradient, = torch.autograd.grad(made(*inputs).square().sum(), inputs[:1], create_graph=True)
+    raises(lambda: gradient.sum().backward(), RuntimeError, 'attnc has no second derivatives')
+    raises(lambda: torch.func.grad(lambda q: made(q, *inputs[1:]).sum())(inputs[0]), RuntimeError, '')
+    out = made(*inputs)
+    batched = torch.func.vmap(lambda one: torch.autograd.grad(out, inputs, one, retain_graph=True))(torch.stack([dout, dout]))
+    for one, two in zip(batched, wanted[1:]):
+        close(one[1], two, 1e-5, 'vmap')
+    close(torch.func.vmap(made)(*(torch.stack([a.detach()] * 2) for a in inputs))[1], wanted[0].detach(), 0, 'vmap')
+    with torch.autocast('cpu', dtype=torch.bfloat16):
+        check(made(*inputs).dtype == torch.bfloat16, 'autocast')
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(inputs[0].detach(), inputs[0].detach())
+        raises(lambda: made(dual, *inputs[1:]), NotImplementedError, 'attnc has no forward-mode derivatives')
+    with torch.inference_mode():
+        exact([made(*inputs)], wanted[:1], 'inference_mode')
+    copy = inputs[1] * 1
+    out = made(inputs[0], copy, inputs[2])
+    copy.add_(1)
+    raises(lambda: out.sum().backward(), RuntimeError, 'modified by an inplace operation')
+    out = made(*inputs)
+    out.sum().backward()
+    raises(lambda: out.sum().backward(), RuntimeError, 'backward through the graph a second time')
+
+
+@case
+def threads_share_records(folder):
+    made = small('softmax_causal')
+    problems = [(leaves(tensors(1, 2, n, 8)), torch.randn(1, 2, n, 8)) for n in range(20, 32)]  # more than records
+    wanted, failed = [gradients(made, *problem) for problem in problems], []
+
+    def work(first):
+        for number in range(first, first + 300):
+            problem = number % len(problems)
+            if not all(map(torch.equal, gradients(made, *problems[problem]), wanted[problem])):
+                failed.append(problem)
+    workers = [threading.Thread(target=work, args=(5 * number,)) for number in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    check(not failed, 'wrong: %s' % failed[:5])
+    count = torch.get_num_threads()
+    try:
+        for number in 1, 2, 1:
+            torch.set_num_threads(number)
+            exact(gradients(made, *problems[0]), wanted[0], '%d threads' % number)
+    finally:
+        torch.set_num_threads(count)
+
+
+@case
+def a_forked_process_makes_its_own_records(folder):
+    program = '''
+import os, torch, attnc, attnc.torch
+torch.set_num_threads(1)
+made = attnc.kernel("softmax_causal", set={"shape.head_dim": 8})
+q, k, v = (torch.randn(1, 2, 9, 8, requires_grad=True) for _ in range(3))
+names = lambda: [type(made(q, k, v).grad_fn).__name__ for _ in range(2)]
+assert names() == ["_AttendBackward", "_RecordedBackward"], "parent"
+out = made(q, k, v)
+if os.fork() == 0:
+    out.sum().backward()
+    os._exit(0 if names() == ["_AttendBackward", "_RecordedBackward"] else 1)
+os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
+'''
+    done = execute([sys.executable, '-c', program], timeout=120)
+    check(done.returncode == 0, done.stderr)
+
+
+if __name__ == '__main__':
+    sys.exit(main(__doc__))
