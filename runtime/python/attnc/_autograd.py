@@ -105,7 +105,7 @@ def known(key: _Key) -> Any:
 _numbers = itertools.count()
 
 
-class _Attended(_Forward):
+class Attended(_Forward):
     """A call of forward() that can be differentiated."""
 
     def __init__(self, call: Any, function: Any, target: Any, q: Tensor, saved: Tensor) -> None:
@@ -223,7 +223,7 @@ def _attend_first(way: Way, seed: Optional[int], given: Mapping[str, Any], q: Te
         q.detach(), k.detach(), v.detach(), detached, seed, None if out is None else out.transpose(1, 2),
         torch.get_num_threads(), Kept(saved))
     if 0 not in target.shape and not call.copies:
-        again = _Attended(call, binding.forward_function, target, q, saved)
+        again = Attended(call, binding.forward_function, target, q, saved)
         if out is not None:
             shape = out.shape
             again.empty = lambda a: a.new_empty(shape)
@@ -246,12 +246,12 @@ def _by_operator(kernel: Kernel, seed: Optional[int], inputs: Tuple[Tensor, ...]
     return [next(each) if is_wanted else None for is_wanted in wanted]
 
 
-class _Backward(_Again):
+class Backward(_Again):
     """A call of backward(), with new tensors for the gradients that are wanted."""
 
     def __init__(self, call: Any, function: Any, like: Tensor, gradients: Any, wanted: Sequence[bool]) -> None:
         super().__init__(call, function, like)
-        self.wanted, self.unaligned = wanted[:3], like.element_size() - 1
+        self.wanted, self.unaligned, self.empty = wanted[:3], like.element_size() - 1, _empty
         self.learned = [p.name if is_wanted else None for p, is_wanted in zip(call.binding.learned, wanted[3:])]
         self.of_learned, self.addresses = gradients, ctypes.addressof(gradients) if self.learned else None
 
@@ -260,7 +260,7 @@ class _Backward(_Again):
         """`inputs` are q, k, v, out and dout. Returns the gradients with respect to q, k, v and learned parameters."""
         q, k, v, out, dout = inputs
         (of_q, of_k, of_v), learned = self.wanted, self.learned
-        dq, dk, dv = _empty(q) if of_q else None, _empty(k) if of_k else None, _empty(v) if of_v else None
+        dq, dk, dv = (self.empty(a) if is_wanted else None for a, is_wanted in ((q, of_q), (k, of_k), (v, of_v)))
         results = [dq, dk, dv]
         at_q, at_k, at_v, at_out, at_dout = q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), dout.data_ptr()
         if (at_q | at_k | at_v | at_out | at_dout) & self.unaligned:
@@ -302,6 +302,6 @@ def _gradients(kernel: Kernel, seed: Optional[int], key: _Key, inputs: Tuple[Ten
                                                 torch.get_num_threads())
     made = None
     if key[0] is not None and not call.copies and not any(0 in a.shape for a in inputs):
-        made = _Backward(call, binding.kernel.backward, inputs[0], gradients, wanted)
+        made = Backward(call, binding.kernel.backward, inputs[0], gradients, wanted)
         _calls().put(key, made)
     return [getattr(result, name, None) for name in binding.gradients], made

@@ -16,7 +16,8 @@ from torch import Tensor
 
 from ._compiler import CompilerError, Source
 from ._kernel import _FLOATS, Kernel, _of_source
-from ._autograd import Kept, refuse_parallel, saved_size
+from ._autograd import Attended, Backward, Kept, refuse_parallel, rows_of, saved_size
+from ._repeat import _calls
 
 _OPERATOR = "_scaled_dot_product_flash_attention_for_cpu"
 _LOG_2 = math.log(2)
@@ -25,13 +26,21 @@ _LOG_2 = math.log(2)
 MIN_WORK, MIN_WORK_16_BITS = 1 << 25, 1 << 23
 
 
+_kernels: dict[Any, Kernel] = {}
+
+
 def _kernel_of(q: Tensor, k: Tensor, is_causal: bool, scale: Optional[float]) -> Kernel:
+    key = q.shape[3], q.dtype, is_causal and q.shape[2] == k.shape[2], is_causal, scale
+    made = _kernels.get(key)
+    if made is not None:
+        return made
     spec: dict[str, Any] = {"name": "sdpa", "similarity": "softmax" if scale is None else {"softmax": {"scale": scale}},
                             "shape": {"head_dim": q.shape[3]}, "dtype": _FLOATS[str(q.dtype).removeprefix("torch.")],
                             "emit": ["forward", "backward"]}
     if is_causal:  # PyTorch counts the positions of queries from the first key, attnc from the last
         spec["mask"] = "causal" if q.shape[2] == k.shape[2] else {"expr": "j <= row"}
-    return _of_source(Source.of(spec))
+    made = _kernels[key] = _of_source(Source.of(spec))
+    return made
 
 
 def _takes(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, attn_mask: Optional[Tensor]) -> bool:
@@ -42,6 +51,59 @@ def _takes(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, attn_mask: Optiona
         return False
     work = q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2] * q.shape[3]
     return work >= (MIN_WORK if q.element_size() > 2 else MIN_WORK_16_BITS)
+
+
+def _name(kernel: Kernel, *tensors: Tensor) -> Any:
+    """Returns the key of a call in _repeat.py."""
+    return ("sdpa", kernel, torch.get_num_threads(), tensors[0].shape, tensors[1].shape, *(a.stride() for a in tensors))
+
+
+def _rows(saved: Tensor, q: Tensor) -> Tensor:
+    """Returns the saved values as [batch, heads, rows]: the logarithms to base 2 of the rows' denominators."""
+    batch, heads, rows = q.shape[:3]
+    return saved.as_strided((batch, heads, rows), (heads * rows, rows, 1))
+
+
+def _forward(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor) -> Tuple[Tensor, Tensor]:
+    """Returns the result, and the natural logarithms of the rows' denominators."""
+    calls, name = _calls(), _name(kernel, q, k, v)
+    known = calls.known(name)
+    if known is not None:
+        saved = torch.empty_like(known.saved_like)
+        out = known.call(q, k, v, None, saved.data_ptr())
+    else:
+        binding, sums = kernel._with_gradients(), torch.float64 if kernel.dtype == "f64" else torch.float32
+        saved = torch.zeros(saved_size(kernel, rows_of(q)), dtype=sums)
+        out, call, target = binding._forward(q.detach(), k.detach(), v.detach(), kernel._none, None, torch.empty_like(q),
+                                             torch.get_num_threads(), Kept(saved))
+        known = Attended(call, binding.forward_function, target, q, saved)
+        known.empty = torch.empty_like
+        calls.put(name, known)
+    logarithms = torch.empty((q.shape[0], q.shape[2], q.shape[1]), dtype=saved.dtype).transpose(1, 2)
+    return out, torch.mul(_rows(saved, q), _LOG_2, out=logarithms)
+
+
+def _like_pytorch(a: Tensor) -> Tensor:
+    return torch.empty_permuted(a.shape, (0, 2, 1, 3), dtype=a.dtype)
+
+
+def _backward(kernel: Kernel, inputs: Tuple[Tensor, ...], logarithms: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+    """Returns dq, dk and dv. `inputs` are q, k, v, out and dout."""
+    calls, name = _calls(), _name(kernel, *inputs)
+    saved = torch.empty(saved_size(kernel, logarithms.numel()), dtype=logarithms.dtype)
+    torch.div(logarithms, _LOG_2, out=_rows(saved, inputs[0]))
+    known = calls.known(name)
+    if known is None:
+        binding, names = kernel._with_gradients(), ("dq", "dk", "dv")
+        targets = {name: _like_pytorch(a) for name, a in zip(names, inputs)}
+        q, k, v, out, dout = (a.detach() for a in inputs)
+        made, call, gradients = binding._backward(q, k, v, out, dout, kernel._none, None, Kept(saved), names, targets,
+                                                  torch.get_num_threads())
+        known = Backward(call, binding.kernel.backward, q, gradients, (True,) * 3)
+        known.empty = _like_pytorch
+        calls.put(name, known)
+        return made.dq, made.dk, made.dv
+    return tuple(known.call(inputs, saved, kernel._none, None))  # type: ignore[return-value]
 
 
 class Replaced:
@@ -117,14 +179,7 @@ class _Operators:
             result: Tuple[Tensor, Tensor] = self._forward.call_boxed(keys, query, key, value, dropout_p, is_causal,
                                                                      attn_mask=attn_mask, scale=scale)
             return result
-        batch, heads, rows, _ = query.shape
-        out, sums = torch.empty_like(query), torch.float64 if made.dtype == "f64" else torch.float32
-        saved = torch.empty(saved_size(made, batch * heads * rows), dtype=sums)
-        query, key, value = (a.detach() for a in (query, key, value))
-        made._with_gradients().forward(query, key, value, made._none, None, out, torch.get_num_threads(), Kept(saved))
-        # a kernel of softmax saves the logarithm to base 2 of each row's denominator
-        logarithms = torch.empty((batch, rows, heads), dtype=sums).transpose(1, 2)
-        return out, logarithms.copy_(saved[:batch * heads * rows].view(batch, heads, rows)).mul_(_LOG_2)
+        return _forward(made, query, key, value)
 
     def _differentiate(self, keys: Any, grad_out: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor,
                        logsumexp: Tensor, dropout_p: float, is_causal: bool, *, attn_mask: Optional[Tensor] = None,
@@ -135,16 +190,9 @@ class _Operators:
             result: Tuple[Tensor, Tensor, Tensor] = self._backward.call_boxed(
                 keys, grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)
             return result
-        saved = torch.zeros(saved_size(made, logsumexp.numel()), dtype=logsumexp.dtype)
-        torch.div(logsumexp, _LOG_2, out=saved[:logsumexp.numel()].view(logsumexp.shape))
         if grad_out.stride(3) != 1 or 0 in grad_out.stride():
             grad_out = grad_out.contiguous()
-        gradients = {name: torch.empty_permuted(a.shape, (0, 2, 1, 3), dtype=a.dtype)
-                     for name, a in (("dq", query), ("dk", key), ("dv", value))}
-        query, key, value, out = (a.detach() for a in (query, key, value, out))
-        made._with_gradients().backward(query, key, value, out, grad_out, made._none, None, Kept(saved),
-                                        list(gradients), gradients, torch.get_num_threads())
-        return gradients["dq"], gradients["dk"], gradients["dv"]
+        return _backward(made, (query, key, value, out, grad_out), logsumexp)
 
 
 _operators = _Operators()
