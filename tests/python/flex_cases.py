@@ -181,5 +181,71 @@ def one_kernel_serves_other_tensors(folder):
         before = count
 
 
+@case
+def graphs_of_torch_compile(folder):
+    """torch.compile has no graph break. Results and gradients are those of eager calls."""
+    learned = {name: tensor.clone().requires_grad_() for name, tensor in captured().items() if tensor.is_floating_point()}
+    c = captured() | learned
+    each = [learned[name] for name in ('slopes', 'cap', 'bias', 'table', 'keys')]
+    for s, m in (('bias_in_steps', 'causal'), ('table', 'causal'), ('two_branches', 'given'), ('half', 'document'),
+                 ('floors', 'none'), ('softcap', 'both')):
+        mask, dout = block_mask(masks(captured())[m]), torch.randn(B, H, L, D)
+        made = []
+        torch._dynamo.reset()
+        for way in lambda f: f, lambda f: torch.compile(f, fullgraph=True, backend='aot_eager'):
+            function = way(lambda q, k, v: attnc.torch.flex_attention(q * 2, k, v, scores(c)[s], mask, enable_gqa=True) + 1)
+            inputs = tensors(grad=True)
+            out = function(*inputs)
+            made.append([out, *torch.autograd.grad(out, [*inputs, *each], dout, allow_unused=True)])
+        for number, (one, two) in enumerate(zip(*made)):
+            check((one is None) == (two is None), '%s, %s: %d' % (s, m, number))
+            if one is not None:
+                close(one.detach().float(), two.detach().float(), 1e-5, '%s, %s: %d' % (s, m, number))
+
+
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.slopes = torch.nn.Parameter(torch.rand(H))
+        self.register_buffer('document', torch.arange(200)[None] // 20)
+
+    def forward(self, q, k, v, mask, shift):
+        steeper = self.slopes * 2
+
+        def score(s, b, h, x, y):
+            return s - steeper[h] * (x - y) + shift
+        return attnc.torch.flex_attention(q, k, v, score, mask, enable_gqa=True)
+
+
+@case
+def modules_in_graphs(folder):
+    layer = Layer()
+    compiled = torch.compile(layer, fullgraph=True, backend='aot_eager', dynamic=True)
+    for n, shift in (64, 0.5), (65, 0.5), (100, 1.5):
+        inputs = tensors(n, n, grad=True)
+        mask = block_mask(lambda b, h, x, y: (layer.document[0, x] == layer.document[0, y]) & (x >= y), n, n)
+        wanted, made = layer(*inputs, mask, shift), compiled(*inputs, mask, shift)
+        close(made.detach(), wanted.detach(), 0, '%d tokens' % n)
+        each = [*inputs, layer.slopes]
+        for one, two in zip(torch.autograd.grad(made.sum(), each), torch.autograd.grad(wanted.sum(), each)):
+            close(one, two, 1e-6, 'gradients of %d tokens' % n)
+    q, k, v = tensors(64, 64)
+    counts = torch.tensor([1, 2, 0, 1]).expand(1, 1, 4)
+    listed = torch.tensor([[2, 0, 0, 0], [0, 3, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]]).expand(1, 1, 4, 4)
+    mask = BlockMask.from_kv_blocks(counts.int(), listed.int(), BLOCK_SIZE=16, seq_lengths=(64, 64))
+    function = lambda q, k, v: attnc.torch.flex_attention(q, k, v, None, mask, enable_gqa=True, scale=0.3)
+    close(torch.compile(function, fullgraph=True, backend='aot_eager')(q, k, v), function(q, k, v), 1e-6, 'blocks')
+    function = lambda q, k, v: attnc.torch.flex_attention(q, k, v, enable_gqa=True, return_lse=True)[1]
+    close(torch.compile(function, backend='aot_eager')(q, k, v), function(q, k, v), 1e-6, 'logarithms, with a graph break')
+    bad = torch.compile(lambda q, k, v: attnc.torch.flex_attention(q, k, v, lambda s, *_: torch.lgamma(s), enable_gqa=True),
+                        fullgraph=True, backend='aot_eager')
+    try:
+        bad(q, k, v)
+    except Exception as error:
+        check('flex_attention cannot compile torch.lgamma()' in str(error), error)
+    else:
+        check(False, 'no error')
+
+
 if __name__ == '__main__':
     sys.exit(main(__doc__))

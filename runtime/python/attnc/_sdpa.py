@@ -103,7 +103,7 @@ def _backward(kernel: Kernel, inputs: Tuple[Tensor, ...], logarithms: Tensor) ->
         known.empty = _like_pytorch
         calls.put(name, known)
         return made.dq, made.dk, made.dv
-    return tuple(known.call(inputs, saved, kernel._none, None))  # type: ignore[return-value]
+    return tuple(known.call(inputs, saved, kernel._none, None))
 
 
 class Replaced:
