@@ -191,6 +191,9 @@ bool keys_read_on(const struct compilation *c, int64_t *first, int64_t *back);
 bool moves_on(const struct graph *g, int64_t by);
 bool moves_together(const struct graph *g, int64_t by);
 bool takes_any_order(const struct graph *g);
+/* Returns a number of tokens, or 0 if none is known: the rows of tokens that begin at a multiple of it can be computed
+   with positions that begin at 0, given the sums over the other tokens. */
+int64_t part_period(const struct graph *g);
 /* Facts for several ranks that share a sequence (distances.c). */
 struct distances {
     int64_t before, after; /* the farthest keys that a query sees before and after its position. INT64_MAX: unknown */

@@ -8,11 +8,20 @@ struct shift {
     int lane, stream, rows; /* rows: the axis of a SOLVE's rows of weights, which are also positions, or -1 */
     int64_t by;
     bool with_queries; /* arrays with a row for each query move with the queries */
+    bool whole;        /* all other axes of keys move, too, and quotients of blocks are compared */
 };
 
 static bool is_stream(const struct shift *x, int axis)
 {
-    return axis == x->stream || axis == x->rows;
+    return axis == x->stream || axis == x->rows ||
+           (x->whole && x->g->module->axis[axis].source == x->g->module->axis[x->stream].source);
+}
+
+/* Whether e is x - floormod(x, n), the first position of a block. */
+static bool is_first_of_block(const struct expr *e, const struct expr *n)
+{
+    return e->op == EXPR_SUB && e->arg[1]->op == EXPR_FLOORMOD && e->arg[1]->arg[0] == e->arg[0] &&
+           e->arg[1]->arg[1] == n;
 }
 
 /* Whether e is a position. Positions in a state are not negative, so C's division rounds down. If all positions
@@ -57,9 +66,13 @@ static bool growth(const struct shift *x, const struct expr *e, int64_t *by)
     case EXPR_DIV:
     case EXPR_MOD:
         if (of[0] == 0 && of[1] == 0) return true;
-        if (!is_position(x, e->arg[0]) || e->arg[1]->op != EXPR_INT || of[0] % e->arg[1]->integer) return false;
+        if (!is_position(x, e->arg[0]) && !(x->whole && is_first_of_block(e->arg[0], e->arg[1]))) return false;
+        if (e->arg[1]->op != EXPR_INT || of[0] % e->arg[1]->integer) return false;
         if (e->op == EXPR_DIV) *by = of[0] / e->arg[1]->integer;
         return true;
+    case EXPR_FLOORMOD:
+        if (x->whole && e->arg[1]->op == EXPR_INT && of[0] % e->arg[1]->integer == 0) return true;
+        break;
     case EXPR_MUL:
         for (int k = 0; k < 2; k++)
             if (e->arg[k]->op == EXPR_INT) {
@@ -92,14 +105,14 @@ static bool value_stays(const struct shift *x, const struct value *v)
     return same;
 }
 
-static bool all_stay(const struct graph *g, int64_t by, bool with_queries)
+static bool all_stay(const struct graph *g, int64_t by, bool with_queries, bool whole)
 {
     struct roles roles;
     if (roles_of(g, 0, &roles)) return false;
     int along, rows = -1;
     const int solve = graph_find_solve(g);
     if (solve >= 0) graph_solve_axes(g->module, &g->value[solve], &along, &rows);
-    const struct shift x = {g, roles.lane, roles.stream, rows, by, with_queries};
+    const struct shift x = {g, roles.lane, roles.stream, rows, by, with_queries, whole};
     bool same = true;
     for (int v = 0; v < g->values; v++) same &= value_stays(&x, &g->value[v]);
     return same;
@@ -107,12 +120,22 @@ static bool all_stay(const struct graph *g, int64_t by, bool with_queries)
 
 bool moves_on(const struct graph *g, int64_t by)
 {
-    return all_stay(g, by, false);
+    return all_stay(g, by, false, false);
 }
 
 bool moves_together(const struct graph *g, int64_t by)
 {
-    return all_stay(g, by, true);
+    return all_stay(g, by, true, false);
+}
+
+int64_t part_period(const struct graph *g)
+{
+    enum { MAX_PERIOD = 1 << 12 };
+    for (int64_t by = 1; by <= MAX_PERIOD && prefix_terms_move(g); by *= 2)
+        if (all_stay(g, by, true, true)) return by;
+    for (int64_t by = 1; by <= MAX_PERIOD && prefix_terms_move(g); by++)
+        if (all_stay(g, by, true, true)) return by;
+    return 0;
 }
 
 bool takes_any_order(const struct graph *g)

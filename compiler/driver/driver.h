@@ -51,6 +51,7 @@ struct unit {
        row_sums: arrays of row sums */
     int backwards, parts, saved, row_sums;
     bool saves_solution; /* forward also saves SAVED_SOLUTION */
+    int64_t outer_chunk; /* as in struct attn_kernel; 0: backward takes no outer sums */
     /* If a state holds sums, these are the versions that extend it, one for each target. */
     struct version extend[MAX_VERSIONS];
     int extends;

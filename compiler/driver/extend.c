@@ -273,6 +273,8 @@ void maker_extend(struct maker *x)
     p->rows_move = rows_move(p);
     make_fold(x);
     if (x->good) make_foldable(x);
+    const int64_t period = p->folds ? part_period(p->graph) : 0;
+    if (period) p->outer_chunk = emit_outer_chunk(p->backward, p->backwards, period);
     if (!x->good) return;
     graph_print(p->graph, &t);
     char *meaning = arena_copy(p->arena, strchr(t.data, '\n')); /* skips the line with the spec's name */

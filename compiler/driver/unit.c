@@ -98,6 +98,7 @@ static const struct emission *emission_of(const struct unit *p)
                            .saved = p->saved,
                            .row_sums = p->row_sums,
                            .saves_solution = p->saves_solution,
+                           .outer_chunk = p->outer_chunk,
                            .distances = p->distances,
                            .standalone = p->standalone};
     return e;

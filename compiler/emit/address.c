@@ -132,8 +132,20 @@ const char *emit_element(struct emitter *x, const struct ref *r)
 
 /* Returns the address of a reference as C. Pointers of INPUT, PARAM and OUTPUT arrays include the axes that the task
    fixes (b, g, m). */
-const char *emit_address(struct emitter *x, const struct ref *r)
+/* Returns a reference to rows of prefix sums that may read row -1, the sums before the first token (outer.c). */
+static struct ref with_row_before(const struct emitter *x, struct ref r)
 {
+    const struct array *const a = &x->l->array[r.of];
+    const enum prefix_array found = a->kind == ARRAY_PARAM ? prefix_array_find(a->name) : PREFIX_ARRAYS;
+    for (int k = 0; k < r.rank && (found == PREFIX_OF_CHUNK || found == PREFIX_OF_CHUNK_LOW); k++)
+        if (r.sub[k]->op == EXPR_MAX && r.sub[k]->arg[1] == expr_int(x->m, 0))
+            r.sub[k] = expr_make(x->m, EXPR_MAX, r.sub[k]->arg[0], expr_int(x->m, -1), NULL);
+    return r;
+}
+
+const char *emit_address(struct emitter *x, const struct ref *given)
+{
+    const struct ref read = x->outer ? with_row_before(x, *given) : *given, *const r = &read;
     const struct array *a = &x->l->array[r->of];
     struct arena *arena = x->m->arena;
     const char *const name = emit_local(x, a->name), *made = name;

@@ -194,6 +194,9 @@ static void returned(struct version_choice *x, const struct compilation *c, cons
                  (long long)common.chunk, (long long)common.row);
     if (c->program.few && emit_param_of_ids(x->e->p->arrays)) text_add(out, ", .any_order = 1");
     if (c->program.by_heads) text_add(out, ", .by_heads = 1");
+    if (emit_carries_outer(x->e->p, c))
+        text_add(out, ", .outer = %s, .outer_bytes = %lld", emit_sums_queries(l) ? "OUTER_LATER" : "OUTER_EARLIER",
+                 (long long)emit_outer_bytes(l));
     if (l->kept) text_add(out, ", .chunk = %lld, .kept = %lld", (long long)c->state.chunk, (long long)l->kept);
     if (fold)
         text_add(out, ", .join = %s, .join_work = %lld", emit_function(fold, emit_form(fold)),

@@ -72,6 +72,7 @@ struct emission {
     /* saved: the number of arrays that forward saves; row_sums: the number of arrays of row sums */
     int saved, row_sums;
     bool saves_solution; /* forward also saves SAVED_SOLUTION */
+    int64_t outer_chunk; /* as in struct attn_kernel; 0: backward takes no outer sums */
     struct distances distances;
     bool standalone;
 };
@@ -87,6 +88,9 @@ void emit_header(const struct emission *e, const char *command, struct text *out
 int64_t emit_state_rows(int64_t first, int64_t read_back, int64_t chunk, bool folds);
 /* Returns whether extend can store the sums of chunks in an array of the caller (attn_problem.chunk_sums). */
 bool emit_stores_chunks(const struct emission *p);
+/* Returns outer_chunk of struct attn_kernel for these parts of backward, or 0 if they cannot take outer sums. Results
+   stay equal if all positions move by `period`. (outer.c) */
+int64_t emit_outer_chunk(const struct version *backward, int backwards, int64_t period);
 /* Returns whether the loops over tasks include an axis of this size. */
 bool emit_tasks_over(const struct loops *l, enum size_source source);
 /* Returns C for the size of an axis, such as "n_q". */

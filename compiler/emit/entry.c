@@ -59,6 +59,14 @@ static void set_positions(struct template_names *t, const struct emitted_file *e
     template_set_number(t, "POSITIONS", positions);
     template_set(t, "VERSION_KEYS", positions ? "keys_of_version(&call.p)" : "call.p.n_k");
     template_set(t, "PART_KEYS", positions ? "keys_of_version(&call->p)" : "call->p.n_k");
+    template_set_number(t, "OUTER", e->p->outer_chunk > 0);
+    template_set_number(t, "OUTER_CHUNK", e->p->outer_chunk);
+    template_set(t, "GRADIENT_KEYS",
+                 positions ? "call.p.earlier_sums ? INT64_MAX : keys_of_version(&call.p)"
+                           : "call.p.earlier_sums ? INT64_MAX : call.p.n_k");
+    template_set(t, "OUTER_PART_KEYS",
+                 positions ? "call->p.earlier_sums ? INT64_MAX : keys_of_version(&call->p)"
+                           : "call->p.earlier_sums ? INT64_MAX : call->p.n_k");
 }
 
 /* Returns whether rows in this type are widened by a function of f16, or have a scale of f16. */

@@ -126,7 +126,7 @@ static const char *shared_arrays(struct arena *arena, const struct kernel_arrays
 void emit_set_arrays(struct template_names *t, const struct kernel_arrays *arrays, enum entry entry)
 {
     const char *values = "", *any = "", *cast = "", *of_queries = "", *of_keys = "", *unused = "", *new_values = "",
-               *new_cast = "", *word = entry == ENTRY_FORWARD ? "ARRAY" : "GRADIENT";
+               *names = "", *unwritten = "", *new_cast = "", *word = entry == ENTRY_FORWARD ? "ARRAY" : "GRADIENT";
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
         const enum array_access access = a->access[entry];
@@ -153,6 +153,10 @@ void emit_set_arrays(struct template_names *t, const struct kernel_arrays *array
         new_cast = arena_printf(t->arena, "%s%s(%s%s *)%s", new_cast, *cast ? ", " : "", constant,
                                 emit_stored(a->appended), name);
         cast = arena_printf(t->arena, "%s%s(%s%s *)%s", cast, *cast ? ", " : "", constant, stored, name);
+        names = arena_printf(t->arena, "%s%s%s", names, *names ? ", " : "", name);
+        if (access == ACCESS_WANTED)
+            unwritten = arena_printf(t->arena, "%s%s        call.%s = (%s *)workspace;", unwritten,
+                                     *unwritten ? "\n" : "", name, stored);
         const char **const missing = a->role == ROLE_PER_QUERY ? &of_queries : &of_keys;
         if (access != ACCESS_WANTED)
             *missing = arena_printf(t->arena, "%s%s!%s", *missing, **missing ? " || " : "", name);
@@ -174,6 +178,10 @@ void emit_set_arrays(struct template_names *t, const struct kernel_arrays *array
     template_set(t, arena_printf(t->arena, "%s_ARGUMENTS", word), emit_array_arguments(t->arena, arrays, entry));
     template_set(t, arena_printf(t->arena, "%s_VALUES", word), values);
     template_set(t, arena_printf(t->arena, "%s_ANY_ARGUMENTS", word), any);
+    if (entry == ENTRY_BACKWARD) {
+        template_set(t, "GRADIENT_NAMES", names);
+        template_set(t, "GRADIENTS_UNUSED", unwritten);
+    }
     template_set(t, arena_printf(t->arena, "%s_ANY_VALUES", word), cast);
     template_set(t, arena_printf(t->arena, "%s_ANY_UNUSED", word), unused);
     template_set(t, arena_printf(t->arena, "%s_SHARED", word), shared_arrays(t->arena, arrays, entry));

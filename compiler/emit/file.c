@@ -113,6 +113,7 @@ static void one_block(const struct emission *p, const struct compilation *const 
         struct emitter x = shared;
         x.c = c[k];
         x.l = c[k]->loops;
+        x.outer = emit_carries_outer(p, c[k]);
         x.m = c[k]->loops->module;
         x.unroll = c[k]->registers.unroll;
         if (k) text_add(&rows, "\n");

@@ -100,14 +100,6 @@ static void stored_phase(struct emitter *x, const struct phase *p, struct text *
     task_piece(&t, "STORED_CHUNKS", lead);
 }
 
-/* Returns whether the states are sums over queries. */
-static bool sums_queries(const struct emitter *x, const struct stmt *s)
-{
-    for (; s; s = s->next)
-        if (s->op == LOOPS_FOR && (x->m->axis[s->axis].source == SIZE_N_Q || sums_queries(x, s->body))) return true;
-    return false;
-}
-
 /* Prints the code for a call that completes no chunk. Its queries read the caller's state in place. */
 static void read_kept(struct emitter *x, const char *lanes, struct text *lead)
 {
@@ -188,6 +180,7 @@ static void print_one_thread(struct emitter *x, const struct chain *heads, const
     template_set(&t, "KEYS_PHASE", keys.function);
     template_set(&t, "FOLDS", task_indented(t.arena, folds, 0));
     template_set_number(&t, "STORES", x->l->kept && x->stores_chunks);
+    template_set_number(&t, "OUTER", x->outer);
     task_piece(&t, "ONE_THREAD", lead);
     text_free(folds);
 }
@@ -204,8 +197,9 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
                                   ? arena_printf(arena, "call->summed / %lld", (long long)x->m->axis[s->axis].extent)
                                   : emit_integer_text(x, s->from, false);
     const bool skips = x->c->state.read_first > 0, stores = x->l->kept && x->stores_chunks;
-    struct text *const body = task_text(x), *const segments = task_text(x);
+    struct text *const body = task_text(x), *const segments = task_text(x), *const results = task_text(x);
     struct phase p = {NULL, NULL, false};
+    bool sums = true; /* false: the phases compute results */
     int folds = 0, fold = 0;
     for (const struct stmt *t = s->body; t; t = t->next) folds += t->axis != s->axis;
     const int groups = folds > 0 ? FOLD_GROUPS / folds : 0;
@@ -224,13 +218,20 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
                                lanes, after ? "after" : "before", summed)
                 : "Folds the slots of the current chunks, in order, for some elements of the states.",
             out);
+        sums &= first_of_all || !of_chunks;
         if (skips)
             share_phase(x, &p, next->axis != t->axis, body);
         else if (first_of_all && stores)
             stored_phase(x, &p, body);
         else
-            segment_phase(x, &p, fold * groups, groups, body);
+            segment_phase(x, &p, fold * groups, groups, x->outer && !sums ? results : body);
         fold += !of_chunks;
+    }
+    if (x->outer) {
+        struct template_names t = {.arena = arena};
+        template_set(&t, "BODY", task_indented(arena, results, 4));
+        task_piece(&t, "UNLESS_ONLY_SUMS", body);
+        emit_outer_copies(x, true, "TAKE_OUTER", lead);
     }
     if (x->c->state.slot_is_kept) read_kept(x, lanes, lead);
     text_add(chunks, "%s", body->data);
@@ -245,8 +246,10 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
             text_append(lead, segments->data, segments->length);
     }
     text_add(lead, "    synchronise(part);\n");
+    if (x->outer) emit_outer_copies(x, false, "GIVE_OUTER", lead);
     text_free(body);
     text_free(segments);
+    text_free(results);
 }
 
 /* Prints a phase that is outside the loop over chunks. It initialises states, reads final states, or stores sums
@@ -332,7 +335,7 @@ static void phases(struct emitter *x, struct text *out)
     struct chain heads = chain_of(x->l->body);
     struct arena *const arena = x->m->arena;
     const struct template_names no_names = {.arena = arena};
-    const bool after = sums_queries(x, window_in(heads.body)->body->body);
+    const bool after = emit_sums_queries(x->l);
     const char *const lanes = after ? "keys" : "queries";
     bool windows = false;
     int begins = 0, leaving = 0;

@@ -59,6 +59,7 @@ enum { PREFETCH_ROWS = 64 }; /* products prefetch rows this far ahead, which hid
 struct emitter {
     const struct compilation *c;
     bool stores_chunks; /* extend can store the sums of chunks in an array of the caller */
+    bool outer;         /* the carried states begin with outer sums (outer.c) */
     const struct kernel_arrays *arrays;
     const struct loops *l;
     struct module *m;
@@ -129,6 +130,15 @@ int64_t emit_tasks_of(const struct loops *l);
 int64_t emit_units_of(const struct loops *l, bool backward);
 /* Returns whether tasks are tiles of keys. */
 bool emit_tasks_of_keys(const struct loops *l);
+/* Returns whether the states of loops in phases are sums over queries. (outer.c) */
+bool emit_sums_queries(const struct loops *l);
+/* Outer sums (outer.c):
+   - emit_carries_outer returns whether the states of a compilation can begin with outer sums.
+   - emit_outer_bytes returns the bytes of the outer sums of a task.
+   - emit_outer_copies prints a piece of task.c that copies outer sums to the states, or back if `takes` is false. */
+bool emit_carries_outer(const struct emission *p, const struct compilation *c);
+int64_t emit_outer_bytes(const struct loops *l);
+void emit_outer_copies(const struct emitter *x, bool takes, const char *piece, struct text *out);
 /* Returns whether tasks of a head add to shared sums in order. */
 bool emit_in_order(const struct loops *l);
 /* Returns the distance between the positions of a tile's neighbouring queries. */

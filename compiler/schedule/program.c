@@ -133,3 +133,8 @@ const char *program_function(const struct program *p)
     }
     return NULL;
 }
+
+bool program_takes_outer_sums(const struct compilation *c)
+{
+    return program_is_backward(&c->program) && (c->spec->emit & EMIT_BACKWARD) && (c->spec->emit & EMIT_DECODE);
+}

@@ -56,6 +56,7 @@ struct program {
 
 /* ---- questions about a program (program.c) ---- */
 
+struct compilation;
 bool program_is_forward(const struct program *p);
 bool program_saves_rows(const struct program *p);
 /* Whether the program computes rows of the result, or saved rows, from pairs. */
@@ -77,6 +78,9 @@ bool program_folds_states(const struct program *p);
 bool program_takes_prepared(const struct program *p);
 bool program_prepares_keys(const struct program *p);
 bool program_computes_terms(const struct program *p);
+/* Whether a caller may give sums of tokens before and after those of the call, so that chunk 0 also reads a state. The
+   compilation has a program and a spec. */
+bool program_takes_outer_sums(const struct compilation *c);
 bool program_corrects_values(const struct program *p);
 /* Returns the base name of the program's C functions, such as "rows" or "linear_saved". Returns NULL if the program
    outputs gradients, whose names are used instead. */

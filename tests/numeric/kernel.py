@@ -80,7 +80,8 @@ class Problem(ctypes.Structure):
         ('start', ctypes.c_int64), ('team', ctypes.c_void_p), ('seed', ctypes.c_uint64), ('statistics', ctypes.c_void_p),
         ('statistics_at', Strides), ('rewind', ctypes.c_int64), ('key_heads', ctypes.c_int64), ('query_start', ctypes.c_void_p),
         ('foldable', ctypes.c_int), ('cu_seqlens', ctypes.c_void_p), ('pages', ctypes.c_void_p),
-        ('chunk_sums', ctypes.c_void_p), ('chunk_sums_bytes', ctypes.c_size_t), ('room', ctypes.c_int64 * 32)]
+        ('chunk_sums', ctypes.c_void_p), ('chunk_sums_bytes', ctypes.c_size_t),
+        ('earlier_sums', ctypes.c_void_p), ('later_sums', ctypes.c_void_p), ('room', ctypes.c_int64 * 32)]
 
     def give(self, statistics):
         """Sets the array [batch, heads, queries] to which the next calls write statistics, or None."""
@@ -117,7 +118,8 @@ class Description(ctypes.Structure):
         ('names_heads', ctypes.c_int), ('state_chunk', ctypes.c_void_p),
         ('key_dtype', ctypes.c_int), ('value_dtype', ctypes.c_int), ('page', ctypes.c_void_p),
         ('saved_power', ctypes.c_int64), ('state_part', ctypes.c_void_p), ('state_keep', ctypes.c_void_p),
-        ('chunk_sums', ctypes.c_void_p)]
+        ('chunk_sums', ctypes.c_void_p), ('outer_sums', ctypes.c_void_p), ('add_outer_sums', ctypes.c_void_p),
+        ('outer_chunk', ctypes.c_int64)]
 
 
 # The types of keys and values, by their numbers in enum attn_dtype.

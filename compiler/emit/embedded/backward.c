@@ -27,7 +27,11 @@ static const int64_t part_from[] = {
 static void add_gradients(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
+#if OUTER
+    REAL *const sum = call->dlog_decay + task * rows_of_sums(&call->p) * PREFIX_ROW;
+#else
     REAL *const sum = call->dlog_decay + task * n_k * PREFIX_ROW;
+#endif
     const REAL *const of_query = call->dlog_decay_q + task * n_q * PREFIX_ROW;
     double high[PREFIX_ROW] = {0}, low[PREFIX_ROW] = {0};
     (void)work;
@@ -57,6 +61,9 @@ static void set_prefix_gradients(struct call *call, unsigned char *at)
 static int make_prefix_gradients(const struct call *call, int threads, unsigned char *work, size_t bytes)
 {
     const struct version sums = {.rows = add_gradients, .tile = -1, .of_token = 8};
+#if OUTER
+    if (call->adds) return 0;
+#endif
     return call->dlog_decay ? run(call, &sums, threads, work, bytes) : 0;
 }
 
@@ -186,7 +193,11 @@ static size_t shared_bytes(const struct attn_problem *problem)
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
 #endif
 #if PREFIX_GRADIENTS
+#if OUTER
+    bytes = bytes_plus(bytes, bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, rows_of_sums(problem))));
+#else
     bytes = bytes_plus(bytes, bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, problem->n_k)));
+#endif
 #endif
 #if SHARED
     bytes = bytes_plus(bytes, call_bytes(problem));
@@ -197,7 +208,12 @@ static size_t shared_bytes(const struct attn_problem *problem)
 size_t SPEC_backward_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
+#if OUTER
+    const int64_t n_k = problem->earlier_sums ? INT64_MAX : problem->n_k;
+    const size_t of_threads = part_bytes_a_thread(n_k) * threads_served(problem),
+#else
     const size_t of_threads = part_bytes_a_thread(problem->n_k) * threads_served(problem),
+#endif
         bytes = bytes_plus(shared_bytes(problem), of_threads);
     return bytes_fit(bytes) ? bytes : 0;
 }
@@ -212,9 +228,50 @@ ROW_SUM_VALUES
 #endif
 }
 
+#if OUTER
+/* Returns the bytes of the outer sums of a key/value head, of earlier or of later tokens, for the parts before `part`. */
+static int64_t outer_before(const struct attn_problem *p, int part, int kind)
+{
+    int64_t bytes = 0;
+    for (int k = 0; k < part; k++) {
+        const struct version v = part_version(k, INT64_MAX);
+        if (v.outer == kind) bytes += (v.tile == 0 ? 1 : p->heads / max(p->kv_heads, 1)) * v.outer_bytes;
+    }
+    return bytes;
+}
+
+static size_t outer_sums_bytes(const struct attn_problem *problem, int later)
+{
+    if (!problem || attn_problem_check(problem, HEAD_DIM, VALUE_DIM, NULL)) return 0;
+    const size_t of_head = (size_t)outer_before(problem, PARTS, later ? OUTER_LATER : OUTER_EARLIER),
+        bytes = bytes_times(bytes_times(of_head, problem->kv_heads), problem->batch);
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
+/* Lets a part read and add to its outer sums. Returns 0 if the part does not run, because the call only adds. Sums of
+   later tokens need the values of rows that other parts compute. */
+static int take_outer(struct call *call, int part, const struct version *this)
+{
+    call->outer = NULL;
+    call->only_sums = call->adds && this->outer == (int)call->adds;
+    if (call->p.earlier_sums && this->outer) {
+        call->outer = (unsigned char *)(this->outer == OUTER_LATER ? call->p.later_sums : call->p.earlier_sums) +
+            outer_before(&call->p, part, this->outer);
+        call->outer_head = outer_before(&call->p, PARTS, this->outer);
+        call->outer_tasks = this->tile == 0 ? 1 : call->p.heads / max(call->p.kv_heads, 1);
+    }
+    return !call->adds || call->only_sums || (call->adds == OUTER_LATER && !this->wanted);
+}
+
+#endif
 static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
 {
+#if OUTER
+    const struct version this = part_version(part, OUTER_PART_KEYS);
+    if (!take_outer(call, part, &this)) return 0;
+#else
     const struct version this = part_version(part, PART_KEYS);
+#endif
 #if IDLE
     if (this.idle) return 0;
 #endif
@@ -225,8 +282,14 @@ static int run_part(int part, struct call *call, int threads, unsigned char *wor
     return run(call, &this, threads, workspace, bytes_a_thread(&this));
 }
 
+#if OUTER
+/* Computes the gradients, or adds to outer sums if `adds` is not OUTER_NONE. */
+static int differentiate(const struct attn_problem *problem, const struct SPEC_params *params, GRADIENT_ARGUMENTS,
+    struct SPEC_gradients *gradients, void *workspace, int adds)
+#else
 int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *params, GRADIENT_ARGUMENTS,
     struct SPEC_gradients *gradients, void *workspace)
+#endif
 {
     if (!problem) return ATTN_EPOINTER;
     struct call call = {.params = params, GRADIENT_VALUES};
@@ -261,19 +324,46 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
 #endif
     for (int part = 0; part < PARTS; part++) {
+#if OUTER
+        const struct version this = part_version(part, GRADIENT_KEYS);
+#else
         const struct version this = part_version(part, VERSION_KEYS);
+#endif
         if (!runs(&this)) return ATTN_EMACHINE;
 #if POSITIONS
         if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
 #endif
     }
+#if OUTER
+    const size_t bytes = part_bytes_a_thread(problem->earlier_sums ? INT64_MAX : call.p.n_k), saved = saved_bytes(problem),
+        shared = shared_bytes(problem), given = problem->workspace_bytes;
+#else
     const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
         given = problem->workspace_bytes;
+#endif
     if (!bytes_fit(shared)) return ATTN_ESIZE;
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
     unsigned char *first = (unsigned char *)workspace;
+#if OUTER
+    if (!problem->earlier_sums != !problem->later_sums) return ATTN_EPOINTER;
+    if (problem->earlier_sums) {
+        if ((uintptr_t)problem->earlier_sums % 64 || (uintptr_t)problem->later_sums % 64) return ATTN_EALIGN;
+        if (problem->n_q != problem->n_k || problem->query_start) return ATTN_EPROBLEM;
+#if PREFIX_GRADIENTS
+        if (!adds && (PREFIX_WANTED)) return ATTN_EFOLD;
+#endif
+    }
+    struct SPEC_gradients all;
+    call.adds = adds;
+    if (adds) { /* every gradient needs its sums; nothing is written to these arrays */
+        for (size_t at = 0; at + sizeof first <= sizeof all; at += sizeof first)
+            memcpy((unsigned char *)&all + at, &first, sizeof first);
+        gradients = &all;
+GRADIENTS_UNUSED
+    }
+#endif
 #if SHARES
     if (call.sharing > 1) {
         set_gradients_of_heads(&call, first);
@@ -290,7 +380,11 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
 #endif
 #if SAVED_COUNT
-#if FEW
+#if OUTER && FEW
+    const int kept = problem->saved && !problem->earlier_sums && version(VERSION_KEYS, MANY_ROWS, 0).saves;
+#elif OUTER
+    const int kept = problem->saved && !problem->earlier_sums && version(VERSION_KEYS).saves;
+#elif FEW
     const int kept = problem->saved && version(VERSION_KEYS, MANY_ROWS, 0).saves;
 #else
     const int kept = problem->saved && version(VERSION_KEYS).saves;
@@ -323,13 +417,21 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     set_prefix_sums(&call, prefix);
 #if PREFIX_GRADIENTS
     if (PREFIX_WANTED)
+#if OUTER
+        set_prefix_gradients(&call, prefix - prefix_rows(problem, problem->n_q) - prefix_rows(problem, rows_of_sums(problem)));
+#else
         set_prefix_gradients(&call, prefix - prefix_rows(problem, problem->n_q) - prefix_rows(problem, problem->n_k));
+#endif
 #endif
     error = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
 #endif
 PART_CALLS
 #if SHARES
+#if OUTER
+    if (!error && !adds && call.sharing > 1 && (call.dq || call.dk)) {
+#else
     if (!error && call.sharing > 1 && (call.dq || call.dk)) {
+#endif
         const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * HEAD_DIM};
         call.p.heads = call.p.kv_heads = call.p.key_heads;
         error = run(&call, &adds, threads, work, bytes);
@@ -338,4 +440,12 @@ PART_CALLS
     return error;
 }
 
+#if OUTER
+int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *params, GRADIENT_ARGUMENTS,
+    struct SPEC_gradients *gradients, void *workspace)
+{
+    return differentiate(problem, params, GRADIENT_NAMES, gradients, workspace, OUTER_NONE);
+}
+
+#endif
 #endif

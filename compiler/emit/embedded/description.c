@@ -39,6 +39,20 @@ GRADIENT_ANY_UNUSED
         (struct SPEC_gradients *)gradients, workspace);
 }
 #endif
+#if OUTER
+/* Member add_outer_sums of struct attn_kernel. */
+static int add_outer_sums(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, const void *out, const void *dout, int later, void *workspace)
+{
+    void *const dq = NULL, *const dk = NULL, *const dv = NULL;
+    if (!problem || !problem->earlier_sums) return ATTN_EPOINTER;
+#if VALUES_ARE_KEYS
+GRADIENT_ANY_UNUSED
+#endif
+    return differentiate(problem, (const struct SPEC_params *)params, GRADIENT_ANY_VALUES, NULL, workspace,
+        later ? OUTER_LATER : OUTER_EARLIER);
+}
+#endif
 #if DECODE
 static int extend_any(const struct attn_problem *problem, const void *params, ARRAY_ANY_ARGUMENTS, void *state,
     void *workspace)
@@ -80,6 +94,9 @@ const struct attn_kernel SPEC_kernel = {
 #endif
     .before = BEFORE, .after = AFTER, .period = PERIOD, .names_heads = NAMES_HEADS,
     .saved_power = SAVED_POWER,
+#if OUTER
+    .outer_sums = outer_sums_bytes, .add_outer_sums = add_outer_sums, .outer_chunk = OUTER_CHUNK,
+#endif
 #if DECODE
     .state_chunk = state_chunk, .state_part = state_part,
 #if CHUNK_SUMS

@@ -30,6 +30,10 @@ struct version {
 #if IDLE
     int idle; /* the part has nothing to compute */
 #endif
+#if OUTER
+    int outer; /* enum: the part carries sums of earlier or of later tokens, or none */
+    int64_t outer_bytes; /* the bytes of these sums for a task, a multiple of 64 */
+#endif
 #if TOTALS
     int units;      /* the number of slices of the rows, or 0 */
 #if UNITS_OF_BATCH

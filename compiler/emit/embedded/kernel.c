@@ -72,6 +72,17 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const unsigned char *folded; /* the sums of a second state over p.n_k keys, which are added to `kept` */
 #endif
 #endif
+#if OUTER
+    /* - outer: the caller's outer sums that the current part of backward reads, or NULL. A key/value head has
+         `outer_head` bytes of them, for `outer_tasks` tasks
+       - adds: the call only adds its tokens to these sums: to those of earlier or of later tokens. OUTER_NONE: it
+         computes gradients
+       - only_sums: the current part adds to its sums, and computes nothing else */
+    unsigned char *outer;
+    int64_t outer_head, outer_tasks;
+    enum { OUTER_NONE, OUTER_EARLIER, OUTER_LATER } adds;
+    int only_sums;
+#endif
 #if OWN_PARAMS
     struct SPEC_params own; /* `params`, with arrays of integers in a state */
 #endif
@@ -259,6 +270,15 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
+#if OUTER
+/* Returns where the caller has the outer sums of a task, or NULL. */
+INLINE unsigned char *outer_sums(const struct call *call, int64_t task, int64_t bytes)
+{
+    const int64_t at = call->outer ? task / call->outer_tasks * call->outer_head + task % call->outer_tasks * bytes : 0;
+    return call->outer ? call->outer + at : NULL;
+}
+
+#endif
 /* Waits for all threads on the head. */
 INLINE void synchronise(const struct part *part)
 {

@@ -86,6 +86,29 @@ BODY
         return;
     }
 #endif
+#if PIECE_TAKE_OUTER
+    unsigned char *const outer = outer_sums(call, task, OUTER_BYTES);
+    if (outer) {
+        if (part->number == 0) {
+COPIES
+        }
+        synchronise(part);
+    }
+#endif
+#if PIECE_UNLESS_ONLY_SUMS
+        if (!call->only_sums) {
+BODY
+        }
+#endif
+#if PIECE_GIVE_OUTER
+    if (call->only_sums) {
+        if (part->number == 0) {
+COPIES
+        }
+        synchronise(part);
+        return;
+    }
+#endif
 #if PIECE_WINDOWS
     part->slots -= part->number * part->window * SLOT; /* now the slots of thread 0, because threads share all slots */
     for (part->chunk0 = FIRST; part->chunk0 < CHUNKS; part->chunk0 += part->window * part->threads) {
@@ -119,7 +142,11 @@ BODY
         for (part->chunk0 = first; part->chunk0 < CHUNKS; part->chunk0++) {
             part->chunk1 = part->chunk0 + 1;
             part->slots = part->shared;
+#if OUTER
+            if (!call->only_sums) PHASE(call, task, part, part->chunk0);
+#else
             PHASE(call, task, part, part->chunk0);
+#endif
             part->slots = slots;
             KEYS_PHASE(call, task, part, part->chunk0);
 FOLDS

@@ -375,7 +375,9 @@ static const struct expr *decay_feature(struct separation *x, const struct node 
     const struct ref high[2] = {side == QUERY ? s->side[QUERY] : end[0], side == QUERY ? end[0] : s->side[KEY]},
                      low[2] = {side == QUERY ? s->low[QUERY] : end[1], side == QUERY ? end[1] : s->low[KEY]};
     const struct expr *const e = power_of_sums(x, n, &x->made[side], f, high, low);
-    return e && side == QUERY ? expr_make(x->m, EXPR_SELECT, x->before, expr_real(x->m, 1), e) : e;
+    return e && side == QUERY && !program_takes_outer_sums(x->c)
+               ? expr_make(x->m, EXPR_SELECT, x->before, expr_real(x->m, 1), e)
+               : e;
 }
 
 /* Returns element f of a LEAF's vector, times the feature of the element's decay. */
@@ -454,7 +456,8 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
         const struct expr *own = side == KEY ? expr_leaf(x->m, EXPR_INDEX, x->stream) : separate_query_position(x);
         const struct expr *steps = side == KEY ? separate_make(x, EXPR_SUB, x->end[KEY], own)
                                                : separate_make(x, EXPR_SUB, own, x->end[QUERY]);
-        if (side == QUERY) steps = expr_make(x->m, EXPR_SELECT, x->before, expr_int(x->m, 0), steps);
+        if (side == QUERY && !program_takes_outer_sums(x->c))
+            steps = expr_make(x->m, EXPR_SELECT, x->before, expr_int(x->m, 0), steps);
         return separate_make(x, EXPR_POW, n->base, steps);
     }
     case NODE_SUM: {
