@@ -55,7 +55,7 @@ extern int softmax_is_gnu_c;
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 15
+#define ATTNRT_TYPES 16
 #include <stddef.h>
 #include <stdint.h>
 
@@ -172,6 +172,15 @@ struct attn_problem { /* zero the struct first, because later versions add membe
        equally many tokens, reads them and does not sum these tokens again. */
     void *chunk_sums;
     size_t chunk_sums_bytes; /* the size of `chunk_sums`, or 0 if it should not be checked */
+    /* Used for gradients, if other calls have the tokens before and after those of this call. Both NULL, or the sums
+       over these other tokens that gradients need: outer_sums() bytes of the kernel each, aligned to 64. Zeros are the
+       sums over no tokens. Then backward computes the gradients for a part of a sequence:
+       - n_q equals n_k, and query_start is NULL. `saved` is not used
+       - out and dout have the rows of this call's tokens. `out` was computed from all earlier tokens, too
+       - dq, dk and dv are the gradients of this call's tokens. The gradient of a parameter is the sum over all parts
+       - the error is ATTN_EFOLD if the caller wants the gradient of an array that a decay reads
+       - NAME_backward_workspace() needs these pointers, too */
+    void *earlier_sums, *later_sums;
 };
 
 /* The first bytes of a table of the tiles of a mask, which attn_tiles_of_mask makes. One byte for each tile follows:
@@ -313,9 +322,21 @@ struct attn_kernel {
     /* Returns the bytes of problem->chunk_sums for n_q new tokens. NULL if the state stores no sums, or extend cannot
        store the sums of chunks. */
     size_t (*chunk_sums)(const struct attn_problem *problem);
+    /* For problem->earlier_sums and later_sums, or NULL. Kernels of linear forms with `emit: [forward, backward,
+       decode]` have these functions, unless positions count in another way than by their difference, ids reset a state,
+       or the spec has 'delta'.
+       - outer_sums: returns the bytes of the sums of later tokens if `later` is not 0, otherwise of earlier tokens. The
+         sums of a key/value head are contiguous, and follow those of the previous key/value head and sequence
+       - add_outer_sums: adds the tokens of this call to problem->later_sums if `later` is not 0, which needs the
+         earlier sums, too. Otherwise adds them to problem->earlier_sums. Other arguments are those of backward
+       - outer_chunk: the first token of each call is at a multiple of this number */
+    size_t (*outer_sums)(const struct attn_problem *problem, int later);
+    int (*add_outer_sums)(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+                          const void *v, const void *out, const void *dout, int later, void *workspace);
+    int64_t outer_chunk;
 };
 
-#elif ATTNRT_TYPES != 15
+#elif ATTNRT_TYPES != 16
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 

@@ -75,14 +75,18 @@ int attn_ranks_extend(const struct attn_transport *transport, const struct attn_
 /* Returns the bytes of the workspace of attn_ranks_backward on this rank, like attn_ranks_workspace. */
 size_t attn_ranks_backward_workspace(const struct attn_transport *transport, const struct attn_kernel *kernel,
                                      const struct attn_problem *mine);
-/* Computes gradients after attn_ranks_forward, as backward does.
-   - The kernel has `emit: [forward, backward, statistics]` and its keys travel (see attn_ranks_forward). Otherwise the
-     error is ATTN_EFOLD.
-   - mine->statistics are those that attn_ranks_forward wrote. mine->saved is not used.
-   - Each rank writes the rows of dq, dk and dv that belong to its tokens. All ranks must want the same gradients of
-     parameters, and get the same sums over all ranks, added in the order of the ranks. An array with a row for each
-     query or key has no gradient yet: ATTN_EFOLD.
-   - With 16-bit elements, each sum of gradients rounds. */
+/* Computes gradients after attn_ranks_forward, as backward does. Each rank writes the rows of dq, dk and dv that belong
+   to its tokens. All ranks must want the same gradients of parameters, and get the same sums over all ranks, added in
+   the order of the ranks. mine->saved is not used.
+   - A kernel with add_outer_sums (`emit: [forward, backward, decode]`, a linear form) sends sums over earlier tokens to
+     the next rank, and sums over later tokens to the rank before, in slices of heads. Their bytes do not depend on the
+     number of tokens. Gradients equal those of one rank up to rounding. n_q must equal n_k, and each rank with tokens
+     must begin at a multiple of kernel->outer_chunk, else the error is ATTN_ELENGTH. A gradient with a row for each
+     token has the rank's rows. The error is ATTN_EFOLD for a gradient of an array that a decay reads.
+   - A kernel with `emit: [forward, backward, statistics]` whose keys travel (see attn_ranks_forward) sends gradients of
+     keys back to their rank. mine->statistics are those that attn_ranks_forward wrote. An array with a row for each
+     query or key has no gradient yet: ATTN_EFOLD. With 16-bit elements, each sum of gradients rounds.
+   - Other kernels: ATTN_EFOLD */
 int attn_ranks_backward(const struct attn_transport *transport, const struct attn_kernel *kernel,
                         const struct attn_problem *mine, const void *params, const void *q, const void *k,
                         const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients,

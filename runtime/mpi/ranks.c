@@ -108,8 +108,10 @@ size_t attn_ranks_backward_workspace(const struct attn_transport *t, const struc
 {
     struct attn_problem filled;
     if (check_transport(t) || !kernel || !mine || fill(kernel, mine, &filled)) return 0;
-    if (!ring_serves(kernel) || !kernel->backward) return 0;
-    const size_t bytes = bytes_plus(bytes_of_runs(t), ring_backward_workspace(kernel, &filled));
+    const bool chain = chain_backward_serves(kernel);
+    if (!chain && (!ring_serves(kernel) || !kernel->backward)) return 0;
+    const size_t own = chain ? chain_backward_workspace(t, kernel, &filled) : ring_backward_workspace(kernel, &filled),
+                 bytes = bytes_plus(bytes_of_runs(t), own);
     return bytes < SIZE_MAX ? bytes : 0;
 }
 
@@ -120,7 +122,9 @@ static int check_backward(const struct ranks_call *call, const struct attn_probl
     if (!kernel || !mine || !call->workspace) return ATTN_EPOINTER;
     if ((uintptr_t)call->workspace % 64) return ATTN_EALIGN;
     int error = fill(kernel, mine, filled);
-    if (!error) error = ring_backward_check(kernel, filled, call->gradients);
+    if (!error)
+        error = chain_backward_serves(kernel) ? chain_backward_check(kernel, filled)
+                                              : ring_backward_check(kernel, filled, call->gradients);
     if (error) return error;
     if (mine->batch > 0 && mine->heads > 0 &&
         ((mine->n_q > 0 && (!a->q || !a->out || !call->dout)) ||
@@ -160,5 +164,5 @@ int attn_ranks_backward(const struct attn_transport *t, const struct attn_kernel
     const int error = check_transport(t);
     if (error) return error;
     return run_together(&call, check_backward(&call, mine, &call.problem), kernel ? wanted_of(kernel, gradients) : 0,
-                        ring_backward);
+                        kernel && chain_backward_serves(kernel) ? chain_backward : ring_backward);
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /* Tags of messages. */
-enum { TAG_ERROR = 1, TAG_RUNS, TAG_STATE, TAG_SUM, TAG_KEYS, TAG_KEYS_DOWN, TAG_GRADIENTS };
+enum { TAG_ERROR = 1, TAG_RUNS, TAG_STATE, TAG_SUM, TAG_KEYS, TAG_KEYS_DOWN, TAG_GRADIENTS, TAG_SUMS, TAG_SUMS_DOWN };
 
 /* ---- messages (message.c) ---- */
 
@@ -83,6 +83,8 @@ struct part {
     int64_t sequence, first_kv_head, first_head, first_query, first_key, keys;
 };
 bool param_has_axis(const struct attn_param *p, int64_t axis);
+/* Returns the number of elements of a parameter. */
+size_t param_elements(const struct attn_param *p, const struct attn_problem *problem);
 /* Writes the parameters of a part to `to`, which has slice_params_bytes bytes. The sizes of arrays are those of
    `whole`. */
 void part_of_params(const struct attn_kernel *kernel, const struct attn_problem *whole, const struct part *part,
@@ -111,6 +113,14 @@ size_t chain_workspace(const struct attn_transport *t, const struct attn_kernel 
 int chain_check(const struct attn_kernel *kernel, const struct attn_problem *problem);
 int chain_forward(const struct ranks_call *call);
 int chain_extend(const struct ranks_call *call);
+
+/* The gradients of the same forms (chain_backward.c). chain_backward_workspace returns SIZE_MAX if the sizes are too
+   large. */
+bool chain_backward_serves(const struct attn_kernel *kernel);
+size_t chain_backward_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
+                                const struct attn_problem *filled);
+int chain_backward_check(const struct attn_kernel *kernel, const struct attn_problem *problem);
+int chain_backward(const struct ranks_call *call);
 
 /* Sends keys and values from rank to rank (ring.c). ring_check returns an error that one rank finds by itself. */
 bool ring_serves(const struct attn_kernel *kernel);

@@ -20,16 +20,6 @@ struct backward {
     void **pointers;          /* struct NAME_gradients for a piece */
 };
 
-/* Returns the number of elements of a parameter. */
-static size_t elements_of(const struct attn_param *p, const struct attn_problem *problem)
-{
-    int64_t shape[4] = {0};
-    size_t n = 1;
-    attn_param_shape(p, problem, shape);
-    for (int k = 0; k < p->rank; k++) n = bytes_times(n, (size_t)shape[k]);
-    return n;
-}
-
 int ring_backward_check(const struct attn_kernel *kernel, const struct attn_problem *problem, const void *gradients)
 {
     if (!kernel->backward || (!kernel->saved_power && kernel->statistics != ATTN_UNDIVIDED)) return ATTN_EFOLD;
@@ -76,8 +66,8 @@ static struct backward_sizes sizes_of_backward(const struct attn_kernel *kernel,
         .pointers = whole_lines((size_t)kernel->params * sizeof(void *))};
     for (int k = 0; k < kernel->params; k++)
         if (attn_param_learned(&kernel->param[k]))
-            s.gradients = bytes_plus(
-                s.gradients, whole_lines(bytes_times(elements_of(&kernel->param[k], p), ring_statistics_size(kernel))));
+            s.gradients = bytes_plus(s.gradients, whole_lines(bytes_times(param_elements(&kernel->param[k], p),
+                                                                          ring_statistics_size(kernel))));
     return s;
 }
 
@@ -189,7 +179,7 @@ static void add_gradients(const struct ring *x, bool zero)
     for (int k = 0, n = 0; k < kernel->params && own; k++) {
         const struct attn_param *const p = &kernel->param[k];
         if (!attn_param_learned(p)) continue;
-        const size_t elements = elements_of(p, &x->own);
+        const size_t elements = param_elements(p, &x->own);
         if (own[n] && zero) memset(own[n], 0, elements * ring_statistics_size(kernel));
         if (own[n] && !zero)
             add_elements(own[n], b->pointers[n], (int64_t)elements, kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32);
@@ -208,7 +198,7 @@ static void place_gradients(const struct ring *x)
         if (!attn_param_learned(p)) continue;
         b->pointers[n] = own && own[n] ? at : NULL;
         n++;
-        at += whole_lines(elements_of(p, &x->own) * ring_statistics_size(kernel));
+        at += whole_lines(param_elements(p, &x->own) * ring_statistics_size(kernel));
     }
 }
 
@@ -335,7 +325,7 @@ static void sum_gradients(struct ring *x)
     for (int k = 0, n = 0; k < kernel->params && own; k++) {
         const struct attn_param *const p = &kernel->param[k];
         if (!attn_param_learned(p)) continue;
-        const size_t elements = elements_of(p, &x->own);
+        const size_t elements = param_elements(p, &x->own);
         const enum attn_dtype dtype = kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
         if (own[n]) ring_note(x, sum_ranks(x->call->transport, own[n], (int64_t)elements, dtype, at));
         at += whole_lines(elements * ring_statistics_size(kernel));

@@ -65,6 +65,15 @@ bool param_has_axis(const struct attn_param *p, int64_t axis)
     return has;
 }
 
+size_t param_elements(const struct attn_param *p, const struct attn_problem *problem)
+{
+    int64_t shape[4] = {0};
+    size_t n = 1;
+    attn_param_shape(p, problem, shape);
+    for (int k = 0; k < p->rank; k++) n = bytes_times(n, (size_t)shape[k]);
+    return n;
+}
+
 static void part_of_param(const struct attn_param *p, const struct attn_problem *whole, const struct part *part,
                           unsigned char *params, unsigned char *strides)
 {

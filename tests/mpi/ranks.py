@@ -15,7 +15,7 @@ START = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.
                          ctypes.POINTER(ctypes.c_int64))
 WAIT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64))
 SUM = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int)
-TAGS = {'error': 1, 'runs': 2, 'state': 3, 'sum': 4, 'keys': 5, 'down': 6}   # as in runtime/mpi/ranks.h
+TAGS = {'error': 1, 'runs': 2, 'state': 3, 'sum': 4, 'keys': 5, 'down': 6, 'sums': 8, 'sums_down': 9}   # as in runtime/mpi/ranks.h
 
 
 class Transport(ctypes.Structure):
@@ -140,9 +140,9 @@ class Call:
         self.work = self.memory[-self.memory.ctypes.data % 64:][:size + 64]
         self.after = self.work[size:].copy()
 
-    def differentiate(self, ranks, dout, P):
+    def differentiate(self, ranks, dout, P, of_tokens=False, arrays=True):
         """Makes the next run a call of attn_ranks_backward, with gradients of all learned parameters without a row for
-        each query or key."""
+        each query or key, or also of those with one."""
         self.dout = self.kernel.as_stored(np.ascontiguousarray(dout, self.kernel.dtype))
         self.gradients = {n: np.full_like(x, 0x7FFF if x.dtype == np.uint16 else np.nan)
                           for n, x in zip(('dq', 'dk', 'dv'), self.arrays)}
@@ -150,7 +150,7 @@ class Call:
         learned = [p for p in about.param[:about.params] if p.dtype < 4 and not p.random]
         names = ['d' + p.name.decode() for p in learned]
         self.of_params = {n: np.full(np.shape(P[n[1:]]), np.nan, self.kernel.dtype) for n, p in zip(names, learned)
-                          if -4 not in p.shape[:p.rank] and -5 not in p.shape[:p.rank]}
+                          if arrays and (of_tokens or -4 not in p.shape[:p.rank] and -5 not in p.shape[:p.rank])}
         pointers = [self.of_params[n].ctypes.data if n in self.of_params else None for n in names]
         self.pointers = (ctypes.c_void_p * max(1, len(names)))(*pointers)
         self.set_workspace(ranks.backward_workspace)
@@ -228,20 +228,28 @@ def extend(ranks, kernel, P, q, k, v, runs, first, last):
     return kernel.as_numbers(np.concatenate([call.out for call in calls], axis=2))
 
 
-def backward(ranks, kernel, P, q, k, v, dout, runs, threads=1):
-    """Returns all gradients, after forward."""
-    post = Post(len(runs))
+def backward(ranks, kernel, P, q, k, v, dout, runs, threads=1, post=None, arrays=True):
+    """Returns all gradients, after forward. Those of parameters are left out if `arrays` is false."""
+    post = post or Post(len(runs))
     calls, at = calls_of(ranks, kernel, P, q, k, v, runs, post, threads), 0
     for call, (n_q, _) in zip(calls, runs):
+        if not kernel.about.statistics: continue
         call.statistics = np.full(call.out.shape[:3], np.nan, kernel.dtype)
         call.problem.give(call.statistics)
     run_all(calls, ranks)
     for call, (n_q, _) in zip(calls, runs):
-        call.differentiate(ranks, dout[:, :, at:at + n_q], P)
+        rows = slice(at, at + n_q)
+        own = share(kernel, P, rows, rows) if kernel.about.add_outer_sums else P
+        call.differentiate(ranks, dout[:, :, rows], own, bool(kernel.about.add_outer_sums), arrays)
         at += n_q
     run_all(calls, ranks)
     made = {n: kernel.as_numbers(np.concatenate([call.gradients[n] for call in calls], axis=2))
             for n in ('dq', 'dk', 'dv')}
-    for name, first in calls[0].of_params.items():
+    rows = {'d' + p.name.decode(): p.shape[:p.rank].index(-5) for p in kernel.about.param[:kernel.about.params]
+            if -5 in p.shape[:p.rank]}
+    for name, first in list(calls[0].of_params.items()):
+        if name in rows:
+            made[name] = np.concatenate([call.of_params.pop(name) for call in calls], axis=rows[name])
+            continue
         check(all(call.of_params[name].tobytes() == first.tobytes() for call in calls), name + ' differs between ranks')
     return made | calls[0].of_params

@@ -351,9 +351,6 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     if (problem->earlier_sums) {
         if ((uintptr_t)problem->earlier_sums % 64 || (uintptr_t)problem->later_sums % 64) return ATTN_EALIGN;
         if (problem->n_q != problem->n_k || problem->query_start) return ATTN_EPROBLEM;
-#if PREFIX_GRADIENTS
-        if (!adds && (PREFIX_WANTED)) return ATTN_EFOLD;
-#endif
     }
     struct SPEC_gradients all;
     call.adds = adds;
@@ -395,6 +392,9 @@ GRADIENTS_UNUSED
     unsigned char *next = rows + ROW_SUM_COUNT * row_bytes(problem);
 #if TOTALS
     next += set_totals(&call, gradients, next);
+#endif
+#if OUTER && PREFIX_GRADIENTS
+    if (problem->earlier_sums && !adds && (PREFIX_WANTED)) return ATTN_EFOLD;
 #endif
 #if SOLUTION
     const int solved = problem->saved && problem->n_q > 0; /* forward of no queries saves nothing */

@@ -1,0 +1,244 @@
+/* Gradients of linear forms over ranks. The sums over earlier tokens go from the first rank to the last, and then the
+   sums over later tokens from the last rank to the first. Each rank adds its tokens to them. The problem is cut into
+   slices of heads, so that ranks work on different slices at the same time. Then each rank computes the gradients of
+   its tokens from both sums, and the ranks add gradients of parameters in the order of the ranks. */
+#include "ranks.h"
+
+#include <string.h>
+
+enum { SLICES_PER_RANK = 4, BUFFERS = 2, EARLIER = 0, LATER = 1 };
+
+bool chain_backward_serves(const struct attn_kernel *kernel)
+{
+    return kernel->outer_sums && kernel->add_outer_sums;
+}
+
+/* Whether the rank's rows of a parameter are all that it needs of it. */
+static bool has_own_rows(const struct attn_param *p)
+{
+    const bool keys = param_has_axis(p, ATTN_N_K), queries = param_has_axis(p, ATTN_N_Q);
+    return (!keys && !queries) || (keys != queries && p->rows);
+}
+
+int chain_backward_check(const struct attn_kernel *kernel, const struct attn_problem *problem)
+{
+    for (int k = 0; k < kernel->params; k++)
+        if (!has_own_rows(&kernel->param[k])) return ATTN_EFOLD;
+    return problem->n_q == problem->n_k && !problem->query_start ? 0 : ATTN_EPROBLEM;
+}
+
+/* Returns the problem of a call of the kernel. `sums` are those of earlier and of later tokens. */
+static struct attn_problem with_sums(const struct attn_problem *problem, unsigned char *const sums[2])
+{
+    struct attn_problem p = *problem;
+    p.saved = p.statistics = NULL;
+    p.workspace_bytes = 0;
+    p.earlier_sums = sums[EARLIER];
+    p.later_sums = sums[LATER];
+    return p;
+}
+
+/* The bytes of each part of the workspace. */
+struct backward_sizes {
+    size_t params, sums[2], sent, gradients, kernel;
+};
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static struct slicing slices_of(const struct attn_transport *t, const struct attn_kernel *kernel,
+                                const struct attn_problem *filled)
+{
+    return slicing_of(kernel, filled, (int64_t)t->ranks * SLICES_PER_RANK);
+}
+
+static struct backward_sizes sizes_of(const struct slicing *s)
+{
+    const struct attn_kernel *const kernel = s->kernel;
+    struct backward_sizes sizes = {.params = slice_params_bytes(kernel)};
+    static unsigned char some; /* says that there are sums */
+    unsigned char *const sums[2] = {&some, &some};
+    for (int later = 0; later < 2; later++) sizes.sums[later] = whole_lines(kernel->outer_sums(&s->whole, later));
+    struct attn_problem p = with_sums(&s->whole, sums);
+    sizes.kernel = kernel->backward_workspace(&p);
+    for (int64_t n = 0; n < s->of_sequence && s->count; n++) {
+        struct slice slice;
+        const struct arrays none = {0};
+        slice_make(s, n, &none, NULL, NULL, &slice);
+        p = with_sums(&slice.problem, sums);
+        sizes.kernel = larger(sizes.kernel, kernel->backward_workspace(&p));
+        for (int later = 0; later < 2; later++)
+            sizes.sent = larger(sizes.sent, whole_lines(kernel->outer_sums(&p, later)));
+    }
+    for (int k = 0; k < kernel->params; k++)
+        if (attn_param_learned(&kernel->param[k]))
+            sizes.gradients = larger(sizes.gradients, bytes_times(param_elements(&kernel->param[k], &s->whole),
+                                                                  kernel->dtype == ATTN_F64 ? 8 : 4));
+    sizes.gradients = whole_lines(sizes.gradients);
+    sizes.kernel = whole_lines(sizes.kernel);
+    return sizes;
+}
+
+size_t chain_backward_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
+                                const struct attn_problem *filled)
+{
+    const struct slicing s = slices_of(t, kernel, filled);
+    const struct backward_sizes x = sizes_of(&s);
+    const size_t sums = bytes_plus(x.sums[0], x.sums[1]), sent = bytes_times(BUFFERS, x.sent);
+    if (!x.kernel) return SIZE_MAX;
+    return bytes_plus(bytes_plus(x.params, bytes_plus(sums, sent)), bytes_plus(x.gradients, x.kernel));
+}
+
+/* The call on one rank. Slice n is sent from buffer n % BUFFERS. */
+struct chain {
+    const struct ranks_call *call;
+    struct slicing slicing, of_dout; /* of_dout: has `dout` in place of `out` */
+    struct backward_sizes sizes;
+    unsigned char *params, *sums[2], *buffer[BUFFERS], *gradients, *work;
+    struct message received[BUFFERS], sent[BUFFERS];
+    int error;
+};
+
+static void note(struct chain *x, int error)
+{
+    x->error = worse_error(x->error, error);
+}
+
+/* Makes slice n, and *dout, with the sums of the slice. Returns 0 or an error. */
+static int slice_of(const struct chain *x, int64_t n, struct slice *slice, const void **dout, unsigned char *sums[2])
+{
+    const struct ranks_call *const call = x->call;
+    const struct attn_kernel *const kernel = call->kernel;
+    const struct arrays given = {NULL, NULL, NULL, (void *)(uintptr_t)call->dout};
+    const int64_t head = n / x->slicing.of_sequence * x->slicing.whole.kv_heads +
+                         n % x->slicing.of_sequence * x->slicing.heads,
+                  heads = x->slicing.whole.batch * x->slicing.whole.kv_heads;
+    struct slice of_dout;
+    int error = slice_make(&x->of_dout, n, &given, NULL, NULL, &of_dout);
+    if (!error) error = slice_make(&x->slicing, n, &call->arrays, call->params, x->params, slice);
+    *dout = of_dout.arrays.out;
+    for (int later = 0; later < 2; later++)
+        sums[later] = x->sums[later] + (size_t)head * (kernel->outer_sums(&x->slicing.whole, later) / (size_t)heads);
+    return error;
+}
+
+/* Adds the rank's tokens of slice n to the sums in its buffer. */
+static int add_tokens(const struct chain *x, int64_t n, int later)
+{
+    const struct ranks_call *const call = x->call;
+    struct slice slice;
+    const void *dout;
+    unsigned char *sums[2], *const to = x->buffer[n % BUFFERS];
+    const int error = slice_of(x, n, &slice, &dout, sums);
+    if (error) return error;
+    memcpy(to, sums[later], call->kernel->outer_sums(&slice.problem, later));
+    sums[later] = to;
+    const struct attn_problem p = with_sums(&slice.problem, sums);
+    const struct arrays *const a = &slice.arrays;
+    if (p.n_q == 0) return 0;
+    return call->kernel->add_outer_sums(&p, slice.params, a->q, a->k, a->v, a->out, dout, later, x->work);
+}
+
+/* Passes sums from rank to rank: those of earlier tokens to the next rank, or those of later tokens to the rank before.
+   After an error, sums are sent all the same, because other ranks wait for them. */
+static void pass_sums(struct chain *x, int later)
+{
+    const struct attn_transport *const t = x->call->transport;
+    const int from = later ? t->rank + 1 : t->rank - 1, to = later ? t->rank - 1 : t->rank + 1,
+              last = later ? 0 : t->ranks - 1, first = later ? t->ranks - 1 : 0, tag = later ? TAG_SUMS_DOWN : TAG_SUMS;
+    const int64_t count = x->slicing.count;
+    memset(x->sums[later], 0, x->sizes.sums[later]);
+    for (int64_t n = -1; n < count; n++) {
+        struct slice slice;
+        const void *dout;
+        unsigned char *sums[2];
+        const int64_t next = n + 1;
+        if (next < count && t->rank != first) {
+            note(x, slice_of(x, next, &slice, &dout, sums));
+            struct message *const m = &x->received[next % BUFFERS];
+            *m = message_from(from, tag, sums[later], x->call->kernel->outer_sums(&slice.problem, later));
+            note(x, message_begin(t, m));
+        }
+        if (n < 0) continue;
+        note(x, message_end(t, &x->received[n % BUFFERS]));
+        if (t->rank == last) continue;
+        struct message *const m = &x->sent[n % BUFFERS];
+        note(x, message_end(t, m));
+        if (!x->error) note(x, add_tokens(x, n, later));
+        note(x, slice_of(x, n, &slice, &dout, sums));
+        *m = message_to(to, tag, x->buffer[n % BUFFERS], x->call->kernel->outer_sums(&slice.problem, later));
+        note(x, message_begin(t, m));
+    }
+    for (int k = 0; k < BUFFERS; k++) note(x, message_end(t, &x->sent[k]));
+}
+
+/* Computes the gradients of the rank's tokens, and its part of those of parameters. */
+static int differentiate(const struct chain *x)
+{
+    const struct ranks_call *const call = x->call;
+    const struct arrays *const a = &call->arrays;
+    const struct attn_problem p = with_sums(&call->problem, x->sums);
+    void *const *const own = (void *const *)call->gradients;
+    for (int k = 0, n = 0; k < call->kernel->params && own && p.n_q == 0; k++) {
+        const struct attn_param *const param = &call->kernel->param[k];
+        if (!attn_param_learned(param)) continue;
+        if (own[n])
+            memset(own[n], 0, param_elements(param, &call->problem) * (call->kernel->dtype == ATTN_F64 ? 8 : 4));
+        n++;
+    }
+    if (p.n_q == 0) return 0;
+    return call->kernel->backward(&p, call->params, a->q, a->k, a->v, a->out, call->dout, call->dq, call->dk, call->dv,
+                                  call->gradients, x->work);
+}
+
+/* Replaces the gradients of parameters by their sums over all ranks. Those with a row for each token stay. */
+static void sum_gradients(struct chain *x)
+{
+    const struct attn_kernel *const kernel = x->call->kernel;
+    void *const *const own = (void *const *)x->call->gradients;
+    for (int k = 0, n = 0; k < kernel->params && own; k++) {
+        const struct attn_param *const p = &kernel->param[k];
+        if (!attn_param_learned(p)) continue;
+        const enum attn_dtype dtype = kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+        const bool rows = param_has_axis(p, ATTN_N_Q) || param_has_axis(p, ATTN_N_K);
+        if (own[n] && !rows)
+            note(x, sum_ranks(x->call->transport, own[n], (int64_t)param_elements(p, &x->call->problem), dtype,
+                              x->gradients));
+        n++;
+    }
+}
+
+/* Returns ATTN_ELENGTH if a rank with tokens begins within a chunk of the kernel. */
+static int misplaced(const struct ranks_call *call)
+{
+    int64_t first = 0;
+    for (int r = 0; r < call->transport->ranks; r++) {
+        if (call->run[r].n_q > 0 && first % call->kernel->outer_chunk) return ATTN_ELENGTH;
+        first += call->run[r].n_q;
+    }
+    return 0;
+}
+
+int chain_backward(const struct ranks_call *call)
+{
+    const struct attn_transport *const t = call->transport;
+    struct chain chain = {.call = call, .slicing = slices_of(t, call->kernel, &call->problem)}, *const x = &chain;
+    const int error = misplaced(call); /* the same on all ranks */
+    if (error) return error;
+    x->of_dout = x->slicing;
+    x->of_dout.whole.out = call->problem.dout;
+    x->sizes = sizes_of(&x->slicing);
+    x->params = call->workspace;
+    x->sums[0] = x->params + x->sizes.params;
+    x->sums[1] = x->sums[0] + x->sizes.sums[0];
+    for (int k = 0; k < BUFFERS; k++) x->buffer[k] = x->sums[1] + x->sizes.sums[1] + (size_t)k * x->sizes.sent;
+    x->gradients = x->sums[1] + x->sizes.sums[1] + BUFFERS * x->sizes.sent;
+    x->work = x->gradients + x->sizes.gradients;
+    pass_sums(x, EARLIER);
+    pass_sums(x, LATER);
+    if (!x->error) note(x, differentiate(x));
+    sum_gradients(x);
+    return x->error;
+}
