@@ -141,8 +141,8 @@ static int add_tokens(const struct chain *x, int64_t n, int later)
     return call->kernel->add_outer_sums(&p, slice.params, a->q, a->k, a->v, a->out, dout, later, x->work);
 }
 
-/* Passes sums from rank to rank: those of earlier tokens to the next rank, or those of later tokens to the rank before.
-   After an error, sums are sent all the same, because other ranks wait for them. */
+/* Passes sums from rank to rank: sums over earlier tokens to the next rank, or sums over later tokens to the rank
+   before. After an error, sums are sent all the same, because other ranks wait for them. */
 static void pass_sums(struct chain *x, int later)
 {
     const struct attn_transport *const t = x->call->transport;

@@ -241,6 +241,8 @@ CHAIN = {
     'hedgehog': ({'similarity': {'linear': {'features': 'hedgehog'}}}, (2, 4, 2)),
     'retention': (LINEAR['retention'][0] | {'prepare': []}, (2, 2, 2)),
     'gla': (LINEAR['gla'][0], (2, 3, 3)),
+    'gated': ({'similarity': IDENTITY, 'normalize': 'none', 'decay': {'log': 'gate[b][h][t]'}, 'arrays': {'gate': ROWS},
+               'prepare': [{'scale': {'by': 0.125}}]}, (2, 4, 2)),
     'shared-keys': ({'similarity': {'linear': {'features': 'elu_plus_one'}}}, (1, 4, 4)),
     'of-tokens': ({'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * far[b][g][j]'}},
                    'arrays': {'far': {'shape': ['B', 'G', 'Nk']}}}, (2, 2, 2)),

@@ -53,6 +53,13 @@ def kernels():
     return {'linear': (small('linear_elu', block=8), lambda n, rng: {}),
             'hedgehog': (small('hedgehog'), lambda n, rng: {
                 word: torch.from_numpy(a) for word, a in small('hedgehog').init(1, heads=4, kv_heads=4).items()}),
+            'gated': (small('gla', decay="{log: 'gate[b][h][t]'}", arrays="{gate: {shape: [B, H, Nk]}}"), lambda n, rng: {
+                'gate': -torch.rand(2, 4, n, generator=rng)}),
+            'local': (small('polysketch_learned_r32_local', block=8, similarity="{polysketch: {degree: 4, sketch: 4, map: "
+                            "learned, local: exact}}"), lambda n, rng: {
+                word: torch.from_numpy(a) for word, a in small(
+                    'polysketch_learned_r32_local', block=8, similarity="{polysketch: {degree: 4, sketch: 4, map: learned, "
+                    "local: exact}}").init(1, heads=4, kv_heads=2).items()}),
             'delta': (small('gated_deltanet'), gates),
             'bias': (small({'name': 'bias', 'similarity': {'softmax': {'modify': 's - slope[h] * (i - j)'}}, 'mask': 'causal',
                             'arrays': {'slope': {'shape': ['H'], 'type': 'real', 'learned': True}}}),
@@ -110,6 +117,9 @@ def processes_compute_what_one_computes(folder):
         kernel._with_ranks()
         kernel._with_gradients()
         kernel._with_ring()
+        kernel._with_chain()
+    check({name for name, (kernel, _) in made.items() if kernel._with_chain()} == {'linear', 'hedgehog', 'gated', 'local'},
+          'the chain')
     check({name for name, (kernel, _) in made.items() if kernel._with_ring()} == {'bias', 'causal', 'window'}, 'the ring')
     for count, runs in RUNS.items():
         def work(rank):
@@ -119,6 +129,19 @@ def processes_compute_what_one_computes(folder):
         place = os.path.join(folder, str(count))
         os.mkdir(place)
         in_processes(count, place, work)
+
+
+@case
+def sums_travel_instead_of_keys(folder):
+    made, runs = kernels(), (24, 0, 16, 32)
+    for name in ('linear', 'hedgehog', 'local'): made[name][0]._with_chain()
+
+    def work(rank):
+        parallel = attnc.torch.ContextParallel()
+        def gathered(*_): raise AssertionError('a process gets the keys of others')
+        parallel._backward_of_all_keys = gathered
+        for name in 'linear', 'hedgehog', 'local': compare(name, *made[name], runs, rank, parallel)
+    in_processes(4, folder, work)
 
 
 @case

@@ -74,6 +74,7 @@ class Kernel:
     _ranked: list[Binding]
     _ring: list[Binding | None]
     _records: list[Any]
+    _chain: list[Binding | None]
     _text: str
     _keywords: dict[str, str]
     _none: dict[str, Any]
@@ -86,7 +87,7 @@ class Kernel:
             Parameter(p["name"], p["keyword"], p["dtype"], tuple(_LETTERS.get(n, n) for n in p["shape"]),
                       p["from_seed"], p["initial"]) for p in info["parameters"])
         self.__dict__.update(_source=source, _info=info, parameters=parameters, _lock=threading.Lock(),
-                             _differentiable=[], _decoding=[], _counting=[], _ranked=[], _ring=[], _records=[],
+                             _differentiable=[], _decoding=[], _counting=[], _ranked=[], _ring=[], _chain=[], _records=[],
                              _keywords={p.keyword: p.name for p in parameters},
                              _none={p.name: None for p in parameters},
                              _own_seed=None if info["seed"] is None else int(info["seed"]),
@@ -169,6 +170,21 @@ class Kernel:
                 else:
                     self._ring.append(made if made.kernel.saved_power and made.kernel.period > 0 else None)
         return self._ring[0]
+
+    def _with_chain(self) -> Binding | None:
+        """Returns this kernel compiled for attn_ranks_backward, with gradients and a state of sums. Returns None if that
+        function does not serve it. Compiles it at the first call."""
+        if not self._with_ranks().has_sums():
+            return None
+        with self._lock:
+            if not self._chain:
+                try:
+                    made = self._bind(self._source.with_settings("emit=[forward, backward, decode]").description())
+                except SpecError:
+                    self._chain.append(None)
+                else:
+                    self._chain.append(made if made.kernel.add_outer_sums else None)
+        return self._chain[0]
 
     def _with_one_of(self, words: Sequence[str]) -> Binding:
         """Returns this kernel compiled with the first of these functions that its spec allows."""

@@ -23,6 +23,7 @@ from ._kernel import Kernel, Parameter
 from ._threads import _room
 
 _ENOT_DELIVERED = -17  # ATTN_ERANKS
+_UNSERVED = -15, -14  # ATTN_EFOLD, ATTN_ELENGTH
 _KEYS, _GRADIENTS = 101, 102  # tags of messages, other than those of attn_ranks_forward
 _SAYS = {-1: "the processes have other kernels, batches or numbers of heads, or an array has the wrong size",
          -15: "results for different keys cannot be merged: positions count in another way than by their difference, or "
@@ -145,6 +146,47 @@ class _Backward(_Ranked):
             transport, ctypes.byref(binding.kernel), ctypes.byref(self.problem), self.params, *arguments,
             _room().of(max(size, 64))))
         return {written.array.name: written.made for written in self.written}
+
+
+class _Unserved(Exception):
+    """attn_ranks_backward does not compute these gradients."""
+
+
+class _BackwardOfSums(_Ranked):
+    """A call of attn_ranks_backward of a linear form. Arrays have the rows of this process."""
+
+    def __init__(self, context: ContextParallel, kernel: Kernel, binding: Any, seed: Optional[int]) -> None:
+        super().__init__(binding, torch.get_num_threads(), seed)
+        self.context, self.kernel = context, kernel
+
+    def run(self, function: Any, workspace: Any, *arguments: Any) -> dict[str, Any]:
+        messages, binding = self.context._messages, self.binding
+        transport, problem = ctypes.byref(messages.transport), ctypes.byref(self.problem)
+        size = _library().attn_ranks_backward_workspace(transport, ctypes.byref(binding.kernel), problem)
+        code, wanted = 0, {written.array.name for written in self.written}
+        for number, p in enumerate(binding.learned):  # all processes must want the same; an empty array has no address
+            pointer = ctypes.c_void_p.from_address(arguments[-1] + number * ctypes.sizeof(ctypes.c_void_p))
+            if "d" + p.keyword in wanted and not pointer.value:
+                pointer.value = _room().of(64)
+
+        def call() -> int:
+            nonlocal code
+            code = _library().attn_ranks_backward(transport, ctypes.byref(binding.kernel), problem, self.params, *arguments,
+                                                  _room().of(max(size, 64)))
+            return 0 if code in _UNSERVED else code
+        self.context._meet(self.kernel, None, call)
+        if code:
+            raise _Unserved
+        return {written.array.name: written.made for written in self.written}
+
+
+def _chain_of(kernel: Kernel) -> Any:
+    """Returns the kernel for attn_ranks_backward of a linear form, or None if arrays need rows of other processes."""
+    binding = kernel._with_chain()
+    if binding is None or any("n_q" in p.shape or ("n_k" in p.shape and p.name not in binding.rows)
+                              for p in binding.parameters):
+        return None
+    return binding
 
 
 def _ring_of(kernel: Kernel, wanted: Sequence[bool]) -> Any:
@@ -390,22 +432,29 @@ class ContextParallel:
         over all processes is the gradient."""
         if dout.stride(-1) != 1 and dout.shape[-1] > 1 or 0 in dout.stride():
             dout = dout.contiguous()
-        ring = _ring_of(kernel, wanted)
-        if ring is None:
+        ring, chain = _ring_of(kernel, wanted), _chain_of(kernel)
+        binding = ring or chain
+        if binding is None:
             return self._backward_of_all_keys(kernel, q, k, v, out, dout, given, seed, wanted)
         before = self._meetings
+        call: _Ranked
         try:
-            names = [name for name, is_wanted in zip(ring.gradients, wanted) if is_wanted]
-            total = self._total(k) if _needs_total(ring) else 0
-            call = _Backward(self, kernel, ring, seed, total, saved)
-            result = ring._backward(q, k, v, out, dout, given, seed, None, names, {}, 0, call)[0]
+            names = [name for name, is_wanted in zip(binding.gradients, wanted) if is_wanted]
+            if ring is not None:
+                call = _Backward(self, kernel, ring, seed, self._total(k) if _needs_total(ring) else 0, saved)
+            else:
+                call = _BackwardOfSums(self, kernel, binding, seed)
+            result = binding._backward(q, k, v, out, dout, given, seed, None, names, {}, 0, call)[0]
+        except _Unserved:
+            return self._backward_of_all_keys(kernel, q, k, v, out, dout, given, seed, wanted)
         except Exception as error:
             if self._meetings == before:
                 self._fail(kernel, error)
             raise
-        # attn_ranks_backward has added the parts of all processes
-        return [getattr(result, name) if name in ("dq", "dk", "dv") else getattr(result, name) / len(
-            self._messages.processes) for name in names]
+        # attn_ranks_backward has added the parts of all processes, except for rows of tokens
+        rows = {"dq", "dk", "dv", *("d" + p.keyword for p in binding.learned if "n_k" in p.shape)}
+        return [getattr(result, name) if name in rows else getattr(result, name) / len(self._messages.processes)
+                for name in names]
 
     def _backward_of_all_keys(self, kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, out: Tensor, dout: Tensor,
                               given: Mapping[str, Any], seed: Optional[int], wanted: Sequence[bool]) -> List[Tensor]:
