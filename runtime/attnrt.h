@@ -135,9 +135,12 @@ struct attn_problem { /* zero the struct first, because later versions add membe
        - n_q equals n_k, and query_start is NULL. `saved` is not used
        - out and dout have the rows of this call's tokens. `out` was computed from all earlier tokens, too
        - dq, dk and dv are the gradients of this call's tokens. The gradient of a parameter is the sum over all parts
-       - the error is ATTN_EFOLD if the caller wants the gradient of an array that a decay reads
+       - term_gradients: outer_sums(…, 2) bytes, or NULL without gradients of arrays that a decay reads. Backward writes
+         what this call's tokens add to the gradients of the decay's logarithm at each earlier token. Then the caller
+         replaces it by the sum over all later calls, and calls finish_gradients of the kernel
        - NAME_backward_workspace() needs these pointers, too */
     void *earlier_sums, *later_sums;
+    double *term_gradients;
 };
 
 /* The first bytes of a table of the tiles of a mask, which attn_tiles_of_mask makes. One byte for each tile follows:
@@ -282,15 +285,21 @@ struct attn_kernel {
     /* For problem->earlier_sums and later_sums, or NULL. Kernels of linear forms with `emit: [forward, backward,
        decode]` have these functions, unless positions count in another way than by their difference, ids reset a state,
        or the spec has 'delta'.
-       - outer_sums: returns the bytes of the sums of later tokens if `later` is not 0, otherwise of earlier tokens. The
-         sums of a key/value head are contiguous, and follow those of the previous key/value head and sequence
+       - outer_sums: returns the bytes of the sums of earlier tokens if `later` is 0, of later tokens if it is 1, and of
+         term_gradients if it is 2. The sums of a key/value head are contiguous, and follow those of the previous
+         key/value head and sequence
        - add_outer_sums: adds the tokens of this call to problem->later_sums if `later` is not 0, which needs the
          earlier sums, too. Otherwise adds them to problem->earlier_sums. Other arguments are those of backward
-       - outer_chunk: the first token of each call is at a multiple of this number */
+       - outer_chunk: the first token of each call is at a multiple of this number
+       - finish_gradients: computes the gradients of arrays that a decay reads, after backward with the same arguments
+         and workspace, which must have the bytes that backward left. NULL without such arrays */
     size_t (*outer_sums)(const struct attn_problem *problem, int later);
     int (*add_outer_sums)(const struct attn_problem *problem, const void *params, const void *q, const void *k,
                           const void *v, const void *out, const void *dout, int later, void *workspace);
     int64_t outer_chunk;
+    int (*finish_gradients)(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+                            const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv,
+                            void *gradients, void *workspace);
 };
 
 #elif ATTNRT_TYPES != 16

@@ -197,6 +197,7 @@ static void returned(struct version_choice *x, const struct compilation *c, cons
     if (emit_carries_outer(x->e->p, c))
         text_add(out, ", .outer = %s, .outer_bytes = %lld", emit_sums_queries(l) ? "OUTER_LATER" : "OUTER_EARLIER",
                  (long long)emit_outer_bytes(l));
+    if (x->e->p->outer_chunk && c->program.of_terms) text_add(out, ", .of_terms = 1");
     if (l->kept) text_add(out, ", .chunk = %lld, .kept = %lld", (long long)c->state.chunk, (long long)l->kept);
     if (fold)
         text_add(out, ", .join = %s, .join_work = %lld", emit_function(fold, emit_form(fold)),

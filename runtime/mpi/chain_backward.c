@@ -1,7 +1,8 @@
 /* Gradients of linear forms over ranks. The sums over earlier tokens go from the first rank to the last, and then the
    sums over later tokens from the last rank to the first. Each rank adds its tokens to them. The problem is cut into
    slices of heads, so that ranks work on different slices at the same time. Then each rank computes the gradients of
-   its tokens from both sums, and the ranks add gradients of parameters in the order of the ranks. */
+   its tokens from both sums, and the ranks add gradients of parameters in the order of the ranks. Gradients of arrays
+   that a decay reads also need the sums of the gradients of its logarithm at later tokens, which ranks add last. */
 #include "ranks.h"
 
 #include <string.h>
@@ -40,7 +41,7 @@ static struct attn_problem with_sums(const struct attn_problem *problem, unsigne
 
 /* The bytes of each part of the workspace. */
 struct backward_sizes {
-    size_t params, sums[2], sent, gradients, kernel;
+    size_t params, sums[2], sent, terms, gradients, kernel; /* terms: of term_gradients */
 };
 
 static size_t larger(size_t a, size_t b)
@@ -61,6 +62,7 @@ static struct backward_sizes sizes_of(const struct slicing *s)
     static unsigned char some; /* says that there are sums */
     unsigned char *const sums[2] = {&some, &some};
     for (int later = 0; later < 2; later++) sizes.sums[later] = whole_lines(kernel->outer_sums(&s->whole, later));
+    sizes.terms = whole_lines(kernel->outer_sums(&s->whole, 2));
     struct attn_problem p = with_sums(&s->whole, sums);
     sizes.kernel = kernel->backward_workspace(&p);
     for (int64_t n = 0; n < s->of_sequence && s->count; n++) {
@@ -86,7 +88,8 @@ size_t chain_backward_workspace(const struct attn_transport *t, const struct att
 {
     const struct slicing s = slices_of(t, kernel, filled);
     const struct backward_sizes x = sizes_of(&s);
-    const size_t sums = bytes_plus(x.sums[0], x.sums[1]), sent = bytes_times(BUFFERS, x.sent);
+    const size_t sums = bytes_plus(x.sums[0], x.sums[1]),
+                 sent = bytes_plus(bytes_times(BUFFERS, x.sent), bytes_times(2, x.terms));
     if (!x.kernel) return SIZE_MAX;
     return bytes_plus(bytes_plus(x.params, bytes_plus(sums, sent)), bytes_plus(x.gradients, x.kernel));
 }
@@ -97,6 +100,7 @@ struct chain {
     struct slicing slicing, of_dout; /* of_dout: has `dout` in place of `out` */
     struct backward_sizes sizes;
     unsigned char *params, *sums[2], *buffer[BUFFERS], *gradients, *work;
+    double *terms, *later_terms; /* of this rank, and of all later ranks */
     struct message received[BUFFERS], sent[BUFFERS];
     int error;
 };
@@ -174,12 +178,14 @@ static void pass_sums(struct chain *x, int later)
     for (int k = 0; k < BUFFERS; k++) note(x, message_end(t, &x->sent[k]));
 }
 
-/* Computes the gradients of the rank's tokens, and its part of those of parameters. */
-static int differentiate(const struct chain *x)
+/* Computes the gradients of the rank's tokens, and its part of those of parameters. Then finishes those of arrays that
+   a decay reads, if `finishes`. */
+static int differentiate(const struct chain *x, bool finishes)
 {
     const struct ranks_call *const call = x->call;
     const struct arrays *const a = &call->arrays;
-    const struct attn_problem p = with_sums(&call->problem, x->sums);
+    struct attn_problem p = with_sums(&call->problem, x->sums);
+    p.term_gradients = x->sizes.terms == 0 ? NULL : finishes ? x->later_terms : x->terms;
     void *const *const own = (void *const *)call->gradients;
     for (int k = 0, n = 0; k < call->kernel->params && own && p.n_q == 0; k++) {
         const struct attn_param *const param = &call->kernel->param[k];
@@ -189,8 +195,20 @@ static int differentiate(const struct chain *x)
         n++;
     }
     if (p.n_q == 0) return 0;
-    return call->kernel->backward(&p, call->params, a->q, a->k, a->v, a->out, call->dout, call->dq, call->dk, call->dv,
-                                  call->gradients, x->work);
+    return (finishes ? call->kernel->finish_gradients : call->kernel->backward)(
+        &p, call->params, a->q, a->k, a->v, a->out, call->dout, call->dq, call->dk, call->dv, call->gradients, x->work);
+}
+
+/* Sets later_terms to the sums of the terms of all later ranks, added from the last rank on. */
+static void pass_terms(struct chain *x)
+{
+    const struct attn_transport *const t = x->call->transport;
+    const size_t bytes = x->call->kernel->outer_sums(&x->call->problem, 2);
+    memset(x->later_terms, 0, bytes);
+    if (t->rank + 1 < t->ranks)
+        note(x, message_now(t, message_from(t->rank + 1, TAG_SUMS_DOWN, x->later_terms, bytes)));
+    for (size_t k = 0; k < bytes / sizeof(double); k++) x->terms[k] += x->later_terms[k];
+    if (t->rank > 0) note(x, message_now(t, message_to(t->rank - 1, TAG_SUMS_DOWN, x->terms, bytes)));
 }
 
 /* Replaces the gradients of parameters by their sums over all ranks. Those with a row for each token stay. */
@@ -234,11 +252,16 @@ int chain_backward(const struct ranks_call *call)
     x->sums[0] = x->params + x->sizes.params;
     x->sums[1] = x->sums[0] + x->sizes.sums[0];
     for (int k = 0; k < BUFFERS; k++) x->buffer[k] = x->sums[1] + x->sizes.sums[1] + (size_t)k * x->sizes.sent;
-    x->gradients = x->sums[1] + x->sizes.sums[1] + BUFFERS * x->sizes.sent;
+    x->terms = (double *)(void *)(x->sums[1] + x->sizes.sums[1] + BUFFERS * x->sizes.sent);
+    x->later_terms = x->terms + x->sizes.terms / sizeof(double);
+    x->gradients = (unsigned char *)x->terms + 2 * x->sizes.terms;
     x->work = x->gradients + x->sizes.gradients;
     pass_sums(x, EARLIER);
     pass_sums(x, LATER);
-    if (!x->error) note(x, differentiate(x));
+    memset(x->terms, 0, x->sizes.terms);
+    if (!x->error) note(x, differentiate(x, false));
+    if (x->sizes.terms) pass_terms(x);
+    if (!x->error && x->sizes.terms) note(x, differentiate(x, true));
     sum_gradients(x);
     return x->error;
 }

@@ -140,7 +140,7 @@ class Call:
         self.work = self.memory[-self.memory.ctypes.data % 64:][:size + 64]
         self.after = self.work[size:].copy()
 
-    def differentiate(self, ranks, dout, P, of_tokens=False, arrays=True):
+    def differentiate(self, ranks, dout, P, of_tokens=False):
         """Makes the next run a call of attn_ranks_backward, with gradients of all learned parameters without a row for
         each query or key, or also of those with one."""
         self.dout = self.kernel.as_stored(np.ascontiguousarray(dout, self.kernel.dtype))
@@ -150,7 +150,7 @@ class Call:
         learned = [p for p in about.param[:about.params] if p.dtype < 4 and not p.random]
         names = ['d' + p.name.decode() for p in learned]
         self.of_params = {n: np.full(np.shape(P[n[1:]]), np.nan, self.kernel.dtype) for n, p in zip(names, learned)
-                          if arrays and (of_tokens or -4 not in p.shape[:p.rank] and -5 not in p.shape[:p.rank])}
+                          if of_tokens or (-4 not in p.shape[:p.rank] and -5 not in p.shape[:p.rank])}
         pointers = [self.of_params[n].ctypes.data if n in self.of_params else None for n in names]
         self.pointers = (ctypes.c_void_p * max(1, len(names)))(*pointers)
         self.set_workspace(ranks.backward_workspace)
@@ -228,8 +228,8 @@ def extend(ranks, kernel, P, q, k, v, runs, first, last):
     return kernel.as_numbers(np.concatenate([call.out for call in calls], axis=2))
 
 
-def backward(ranks, kernel, P, q, k, v, dout, runs, threads=1, post=None, arrays=True):
-    """Returns all gradients, after forward. Those of parameters are left out if `arrays` is false."""
+def backward(ranks, kernel, P, q, k, v, dout, runs, threads=1, post=None):
+    """Returns all gradients, after forward."""
     post = post or Post(len(runs))
     calls, at = calls_of(ranks, kernel, P, q, k, v, runs, post, threads), 0
     for call, (n_q, _) in zip(calls, runs):
@@ -240,7 +240,7 @@ def backward(ranks, kernel, P, q, k, v, dout, runs, threads=1, post=None, arrays
     for call, (n_q, _) in zip(calls, runs):
         rows = slice(at, at + n_q)
         own = share(kernel, P, rows, rows) if kernel.about.add_outer_sums else P
-        call.differentiate(ranks, dout[:, :, rows], own, bool(kernel.about.add_outer_sums), arrays)
+        call.differentiate(ranks, dout[:, :, rows], own, bool(kernel.about.add_outer_sums))
         at += n_q
     run_all(calls, ranks)
     made = {n: kernel.as_numbers(np.concatenate([call.gradients[n] for call in calls], axis=2))

@@ -81,7 +81,8 @@ class Problem(ctypes.Structure):
         ('statistics_at', Strides), ('rewind', ctypes.c_int64), ('key_heads', ctypes.c_int64), ('query_start', ctypes.c_void_p),
         ('foldable', ctypes.c_int), ('cu_seqlens', ctypes.c_void_p), ('pages', ctypes.c_void_p),
         ('chunk_sums', ctypes.c_void_p), ('chunk_sums_bytes', ctypes.c_size_t),
-        ('earlier_sums', ctypes.c_void_p), ('later_sums', ctypes.c_void_p), ('room', ctypes.c_int64 * 32)]
+        ('earlier_sums', ctypes.c_void_p), ('later_sums', ctypes.c_void_p),
+        ('term_gradients', ctypes.c_void_p), ('room', ctypes.c_int64 * 32)]
 
     def give(self, statistics):
         """Sets the array [batch, heads, queries] to which the next calls write statistics, or None."""
@@ -119,7 +120,7 @@ class Description(ctypes.Structure):
         ('key_dtype', ctypes.c_int), ('value_dtype', ctypes.c_int), ('page', ctypes.c_void_p),
         ('saved_power', ctypes.c_int64), ('state_part', ctypes.c_void_p), ('state_keep', ctypes.c_void_p),
         ('chunk_sums', ctypes.c_void_p), ('outer_sums', ctypes.c_void_p), ('add_outer_sums', ctypes.c_void_p),
-        ('outer_chunk', ctypes.c_int64)]
+        ('outer_chunk', ctypes.c_int64), ('finish_gradients', ctypes.c_void_p)]
 
 
 # The types of keys and values, by their numbers in enum attn_dtype.

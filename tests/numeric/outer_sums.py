@@ -43,6 +43,9 @@ CASES = {   # Each case is (keys of the spec, batch, heads, key/value heads).
     'constant': ({'similarity': ELU, 'decay': {'log': '-0.05 * (h + 1)'}}, 1, 2, 1),
     'gated': ({'similarity': IDENTITY, 'normalize': 'none', 'decay': {'log': 'gate[b][h][t]'}, 'arrays': GATE}, 2, 2, 2),
     'gated_elu': ({'similarity': ELU, 'decay': {'log': 'gate[b][h][t]'}, 'arrays': GATE}, 1, 4, 2),
+    'learned_rate': ({'similarity': IDENTITY, 'normalize': 'none', 'decay': {'log': '-exp(rate[h]) * log1p(exp(step[b][h][t]))'},
+                      'arrays': {'rate': {'shape': ['H'], 'learned': True}, 'step': {'shape': ['B', 'H', 'Nk']}}}, 2, 2, 2),
+    'gated_f64': ({'similarity': ELU, 'decay': {'log': 'gate[b][h][t]'}, 'arrays': GATE, 'dtype': 'f64'}, 1, 4, 2),
     'gla': ({'similarity': IDENTITY, 'normalize': 'none', 'decay': {'log': 'gate[b][h][t][d]'}, 'arrays': GATES},
             1, 2, 2),
 }
@@ -102,24 +105,39 @@ class Part:
         self.sums[later][:] = before[later]
         return made
 
-    def gradients(self, of_arrays):
+    def gradients(self):
+        """Computes the gradients. Those of arrays that a decay reads need finish()."""
         given = [x.copy() for x in self.sums]
+        self.terms = memory(ctypes.CFUNCTYPE(ctypes.c_size_t, POINTER, ctypes.c_int)(self.about.outer_sums)(
+            ctypes.byref(self.problem), 2)).view(np.float64)
+        self.problem.term_gradients = self.terms.ctypes.data if self.terms.size else None
         self.ready()
-        made = {n: np.full_like(x, 0x7FFF if x.dtype == np.uint16 else np.nan)
-                for n, x in zip(('dq', 'dk', 'dv'), self.arrays)}
+        self.made = {n: np.full_like(x, 0x7FFF if x.dtype == np.uint16 else np.nan)
+                     for n, x in zip(('dq', 'dk', 'dv'), self.arrays)}
         learned = [p for p in self.about.param[:self.about.params] if p.dtype < 4 and not p.random]
-        arrays = {'d' + p.name.decode(): np.full(np.shape(self.P[p.name.decode()]), np.nan, self.kernel.dtype)
-                  for p in learned if of_arrays}
-        pointers = (POINTER * len(learned))(*(x.ctypes.data for x in arrays.values())) if arrays else None
-        error = ctypes.CFUNCTYPE(ctypes.c_int, *[POINTER] * 12)(self.about.backward)(
-            ctypes.byref(self.problem), self.params, *(x.ctypes.data for x in self.arrays),
-            *(x.ctypes.data for x in made.values()), pointers, self.work.ctypes.data)
-        check(error == 0, 'backward returned %d' % error)
+        self.of_params = {'d' + p.name.decode(): np.full(np.shape(self.P[p.name.decode()]), np.nan, self.kernel.dtype)
+                          for p in learned}
+        self.rows = {'d' + p.name.decode(): p.shape[:p.rank].index(-5) for p in learned if -5 in p.shape[:p.rank]}
+        self.call(self.about.backward)
         check(all(np.array_equal(x, y) for x, y in zip(given, self.sums)), 'backward changed the outer sums')
-        return {n: self.kernel.as_numbers(x) for n, x in made.items()} | arrays
+
+    def call(self, function):
+        pointers = (POINTER * max(1, len(self.of_params)))(*(x.ctypes.data for x in self.of_params.values()))
+        error = ctypes.CFUNCTYPE(ctypes.c_int, *[POINTER] * 12)(function)(
+            ctypes.byref(self.problem), self.params, *(x.ctypes.data for x in self.arrays),
+            *(x.ctypes.data for x in self.made.values()), pointers, self.work.ctypes.data)
+        check(error == 0, 'backward returned %d' % error)
+
+    def finish(self, later):
+        """Finishes the gradients. Returns `later`, the sums of the gradients of later terms, with those of this part."""
+        own = self.terms.copy()
+        if self.terms.size:
+            self.terms[:] = later
+            self.call(self.about.finish_gradients)
+        return own + later
 
 
-def compose(kernel, P, arrays, runs, threads, of_arrays):
+def compose(kernel, P, arrays, runs, threads):
     """Returns the gradients of the whole sequence, from parts of these lengths."""
     parts, at = [], 0
     for n in runs:
@@ -128,9 +146,13 @@ def compose(kernel, P, arrays, runs, threads, of_arrays):
         at += n
     for one, following in zip(parts, parts[1:]): following.sums[0][:] = one.add(0)
     for one, previous in zip(parts[::-1], parts[-2::-1]): previous.sums[1][:] = one.add(1)
-    made = [part.gradients(of_arrays) for part in parts]
-    whole = {n: np.concatenate([x[n] for x in made], 2) for n in ('dq', 'dk', 'dv')}
-    return whole | {n: sum(x[n].astype(np.float64) for x in made) for n in made[0] if n not in whole}
+    later = 0
+    for part in parts: part.gradients()
+    for part in reversed(parts): later = part.finish(later)
+    made = [{n: kernel.as_numbers(x) for n, x in part.made.items()} | part.of_params for part in parts]
+    rows = {'dq': 2, 'dk': 2, 'dv': 2} | parts[0].rows
+    return {n: np.concatenate([x[n] for x in made], rows[n]) if n in rows else sum(x[n].astype(np.float64) for x in made)
+            for n in made[0]}
 
 
 def of_parts(folder, suite, name, target):
@@ -139,18 +161,17 @@ def of_parts(folder, suite, name, target):
     kernel, spec = kernel_of(suite, folder, keys, target)
     definition, worst, chunk = definitions.load(os.path.join(folder, 'k.yaml')), 0, kernel.about.outer_chunk
     check(chunk > 0, 'the kernel has no outer sums')
-    decays = 'decay' in spec and 'arrays' in spec
     for n in 150, 3 * max(chunk, 16) + 1:
         P, q, k, v = inputs(definition, H, G, n, n, B, 5, os.path.join(folder, 'data'))
         dout = np.random.default_rng(n).standard_normal((B, H, n, v.shape[-1]))
         q, k, v, dout = (kernel.as_stored(np.ascontiguousarray(x, kernel.dtype)) for x in (q, k, v, dout))
         out = kernel.as_stored(kernel(P, *(kernel.as_numbers(x) for x in (q, k, v))).astype(kernel.dtype))
-        expected = kernel.gradients(P, *(kernel.as_numbers(x) for x in (q, k, v, dout)), arrays=not decays)
+        expected = kernel.gradients(P, *(kernel.as_numbers(x) for x in (q, k, v, dout)), arrays=kernel.about.params > 0)
         whole = max(1, 64 // chunk) * chunk
         cuts = [(n,), (chunk, n - chunk), (whole, n - whole)] + ([(n - 1, 1), (1, 33, n - 35, 1)] if chunk == 1 else []) + (
             [(chunk, 2 * chunk, n - 3 * chunk)] if n > 3 * chunk else [])
         for number, runs in enumerate(cuts):
-            got = compose(kernel, P, (q, k, v, out, dout), runs, 1 + number % 3, not decays)
+            got = compose(kernel, P, (q, k, v, out, dout), runs, 1 + number % 3)
             for what, of_whole in expected.items():
                 off = np.abs(got[what] - of_whole).max() / np.abs(of_whole).max()
                 check(off <= ALLOWED[spec['dtype']], '%s of %d tokens in parts of %s is off by %.3g' % (

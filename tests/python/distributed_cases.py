@@ -134,13 +134,14 @@ def processes_compute_what_one_computes(folder):
 @case
 def sums_travel_instead_of_keys(folder):
     made, runs = kernels(), (24, 0, 16, 32)
-    for name in ('linear', 'hedgehog', 'local'): made[name][0]._with_chain()
+    names = 'linear', 'hedgehog', 'local', 'gated'
+    for name in names: made[name][0]._with_chain()
 
     def work(rank):
         parallel = attnc.torch.ContextParallel()
         def gathered(*_): raise AssertionError('a process gets the keys of others')
         parallel._backward_of_all_keys = gathered
-        for name in 'linear', 'hedgehog', 'local': compare(name, *made[name], runs, rank, parallel)
+        for name in names: compare(name, *made[name], runs, rank, parallel)
     in_processes(4, folder, work)
 
 

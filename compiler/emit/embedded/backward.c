@@ -35,6 +35,9 @@ static void add_gradients(const struct call *call, int64_t task, unsigned char *
     const REAL *const of_query = call->dlog_decay_q + task * n_q * PREFIX_ROW;
     double high[PREFIX_ROW] = {0}, low[PREFIX_ROW] = {0};
     (void)work;
+#if OUTER
+    if (call->p.earlier_sums) memcpy(high, call->p.term_gradients + task * PREFIX_ROW, sizeof high);
+#endif
     const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
     int64_t i = n_q - 1; /* the last query whose gradient is not added yet */
     for (int64_t t = n_k - 1; t >= 0; t--) {
@@ -47,6 +50,24 @@ static void add_gradients(const struct call *call, int64_t task, unsigned char *
     }
 }
 
+#if OUTER
+/* Sums the gradients of a head's prefix sums. They belong to the terms of the tokens before this call. */
+static void sum_gradients(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t n = call->p.n_k;
+    const REAL *const of_key = call->dlog_decay + task * rows_of_sums(&call->p) * PREFIX_ROW,
+        *const of_query = call->dlog_decay_q + task * n * PREFIX_ROW;
+    double high[PREFIX_ROW] = {0}, low[PREFIX_ROW] = {0};
+    (void)work;
+    for (int64_t t = n - 1; t >= 0; t--)
+        for (int64_t x = 0; x < PREFIX_ROW; x++) {
+            add_to_sum(&high[x], &low[x], (double)of_query[t * PREFIX_ROW + x]);
+            add_to_sum(&high[x], &low[x], (double)of_key[t * PREFIX_ROW + x]);
+        }
+    for (int64_t x = 0; x < PREFIX_ROW; x++) call->p.term_gradients[task * PREFIX_ROW + x] = high[x] + low[x];
+}
+
+#endif
 /* Sets pointers and strides of the gradients of the prefix sums, which begin at `at`. */
 static void set_prefix_gradients(struct call *call, unsigned char *at)
 {
@@ -62,7 +83,9 @@ static int make_prefix_gradients(const struct call *call, int threads, unsigned 
 {
     const struct version sums = {.rows = add_gradients, .tile = -1, .of_token = 8};
 #if OUTER
-    if (call->adds) return 0;
+    const struct version total = {.rows = sum_gradients, .tile = -1, .of_token = 8};
+    if (call->adds == OUTER_EARLIER || call->adds == OUTER_LATER) return 0;
+    if (call->p.earlier_sums && !call->adds) return call->dlog_decay ? run(call, &total, threads, work, bytes) : 0;
 #endif
     return call->dlog_decay ? run(call, &sums, threads, work, bytes) : 0;
 }
@@ -243,8 +266,13 @@ static int64_t outer_before(const struct attn_problem *p, int part, int kind)
 static size_t outer_sums_bytes(const struct attn_problem *problem, int later)
 {
     if (!problem || attn_problem_check(problem, HEAD_DIM, VALUE_DIM, NULL)) return 0;
+#if PREFIX_GRADIENTS
+    const size_t of_terms = bytes_times(bytes_times(PREFIX_ROW * sizeof(double), problem->batch), problem->heads);
+#else
+    const size_t of_terms = 0;
+#endif
     const size_t of_head = (size_t)outer_before(problem, PARTS, later ? OUTER_LATER : OUTER_EARLIER),
-        bytes = bytes_times(bytes_times(of_head, problem->kv_heads), problem->batch);
+        bytes = later == 2 ? of_terms : bytes_times(bytes_times(of_head, problem->kv_heads), problem->batch);
     return bytes_fit(bytes) ? bytes : 0;
 }
 
@@ -253,6 +281,8 @@ static size_t outer_sums_bytes(const struct attn_problem *problem, int later)
 static int take_outer(struct call *call, int part, const struct version *this)
 {
     call->outer = NULL;
+    if (call->adds == OUTER_TERMS || (call->p.earlier_sums && !call->adds && this->of_terms))
+        return call->adds == OUTER_TERMS && this->of_terms;
     call->only_sums = call->adds && this->outer == (int)call->adds;
     if (call->p.earlier_sums && this->outer) {
         call->outer = (unsigned char *)(this->outer == OUTER_LATER ? call->p.later_sums : call->p.earlier_sums) +
@@ -354,7 +384,7 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     }
     struct SPEC_gradients all;
     call.adds = adds;
-    if (adds) { /* every gradient needs its sums; nothing is written to these arrays */
+    if (adds && adds != OUTER_TERMS) { /* every gradient needs its sums; nothing is written to these arrays */
         for (size_t at = 0; at + sizeof first <= sizeof all; at += sizeof first)
             memcpy((unsigned char *)&all + at, &first, sizeof first);
         gradients = &all;
@@ -394,7 +424,9 @@ GRADIENTS_UNUSED
     next += set_totals(&call, gradients, next);
 #endif
 #if OUTER && PREFIX_GRADIENTS
-    if (problem->earlier_sums && !adds && (PREFIX_WANTED)) return ATTN_EFOLD;
+    if (problem->earlier_sums && (!adds || adds == OUTER_TERMS) && (PREFIX_WANTED) && !problem->term_gradients)
+        return ATTN_EPOINTER;
+    if (problem->term_gradients && !adds) memset(problem->term_gradients, 0, outer_sums_bytes(problem, 2));
 #endif
 #if SOLUTION
     const int solved = problem->saved && problem->n_q > 0; /* forward of no queries saves nothing */
@@ -423,7 +455,11 @@ GRADIENTS_UNUSED
         set_prefix_gradients(&call, prefix - prefix_rows(problem, problem->n_q) - prefix_rows(problem, problem->n_k));
 #endif
 #endif
+#if OUTER
+    if (adds != OUTER_TERMS) error = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+#else
     error = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+#endif
 #endif
 PART_CALLS
 #if SHARES

@@ -52,6 +52,19 @@ GRADIENT_ANY_UNUSED
     return differentiate(problem, (const struct SPEC_params *)params, GRADIENT_ANY_VALUES, NULL, workspace,
         later ? OUTER_LATER : OUTER_EARLIER);
 }
+#if PREFIX_GRADIENTS
+
+/* Member finish_gradients of struct attn_kernel. */
+static int finish_gradients(const struct attn_problem *problem, const void *params, GRADIENT_ANY_ARGUMENTS, void *gradients,
+    void *workspace)
+{
+#if VALUES_ARE_KEYS
+GRADIENT_ANY_UNUSED
+#endif
+    return differentiate(problem, (const struct SPEC_params *)params, GRADIENT_ANY_VALUES,
+        (struct SPEC_gradients *)gradients, workspace, OUTER_TERMS);
+}
+#endif
 #endif
 #if DECODE
 static int extend_any(const struct attn_problem *problem, const void *params, ARRAY_ANY_ARGUMENTS, void *state,
@@ -96,6 +109,9 @@ const struct attn_kernel SPEC_kernel = {
     .saved_power = SAVED_POWER,
 #if OUTER
     .outer_sums = outer_sums_bytes, .add_outer_sums = add_outer_sums, .outer_chunk = OUTER_CHUNK,
+#if PREFIX_GRADIENTS
+    .finish_gradients = finish_gradients,
+#endif
 #endif
 #if DECODE
     .state_chunk = state_chunk, .state_part = state_part,

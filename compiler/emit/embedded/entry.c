@@ -33,6 +33,7 @@ struct version {
 #if OUTER
     int outer; /* enum: the part carries sums of earlier or of later tokens, or none */
     int64_t outer_bytes; /* the bytes of these sums for a task, a multiple of 64 */
+    int of_terms;        /* the part computes gradients from those of the terms of prefix sums */
 #endif
 #if TOTALS
     int units;      /* the number of slices of the rows, or 0 */

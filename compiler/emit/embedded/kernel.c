@@ -76,11 +76,11 @@ struct call { /* the arguments of a call; all threads read the same struct */
     /* - outer: the caller's outer sums that the current part of backward reads, or NULL. A key/value head has
          `outer_head` bytes of them, for `outer_tasks` tasks
        - adds: the call only adds its tokens to these sums: to those of earlier or of later tokens. OUTER_NONE: it
-         computes gradients
+         computes gradients. OUTER_TERMS: it computes those of arrays that a decay reads, after the others
        - only_sums: the current part adds to its sums, and computes nothing else */
     unsigned char *outer;
     int64_t outer_head, outer_tasks;
-    enum { OUTER_NONE, OUTER_EARLIER, OUTER_LATER } adds;
+    enum { OUTER_NONE, OUTER_EARLIER, OUTER_LATER, OUTER_TERMS } adds;
     int only_sums;
 #endif
 #if OWN_PARAMS
