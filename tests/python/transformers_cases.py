@@ -329,6 +329,24 @@ def masks_of_callers(folder):
 
 
 @case
+def growing_keys(folder):
+    """Tests the layouts that keys have in caches: joined tensors, and the beginning of a larger tensor, whose rows are
+    next to each other or not. The number of keys grows from 1."""
+    from attnc._model_attention import attention, plainly
+    from attnc._model_mask import Mask
+    torch.manual_seed(0)
+    query, room = torch.randn(1, 4, 1, 16), torch.randn(2, 1, 2, 9, 16)
+    apart = room.transpose(2, 3).contiguous().transpose(2, 3)
+    layouts = [lambda n: room[..., :n, :].contiguous(), lambda n: room[..., :n, :], lambda n: apart[..., :n, :],
+               lambda n: room[..., :1, :].expand(2, 1, 2, n, 16)]
+    for keys in [layouts[n % 4] for n in range(9)] + layouts:
+        for n in 1, 2, 3, 9, 1:
+            k, v = keys(n)
+            right = plainly(query, k, v, Mask(1, 1, n), 0.25, None, None, None, 0)[0]
+            near(right, attention(None, query, k, v, None, scaling=0.25)[0], '%d keys, strides %s' % (n, k.stride()))
+
+
+@case
 def static_caches(folder):
     """A static cache has allocated keys and a position. A cache with a window drops keys."""
     for name in 'Llama', 'Mistral', 'Gemma2', 'GptOss':

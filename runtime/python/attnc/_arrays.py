@@ -215,22 +215,26 @@ def check_heads(sizes: dict[str, int]) -> None:
         raise ValueError(f"q has {sizes['H']} heads and k has {sizes['G']}: q needs a multiple of the heads of k")
 
 
-def _strides(name: str, array: _Array, written: bool = False) -> _Strides:
+def strides_of(name: str, shape: Sequence[int], strides: Sequence[int], written: bool = False) -> _Strides:
     """Returns the strides of an array [batch, heads, rows, columns]. Raises ValueError if the kernel cannot use the
     array in place."""
-    columns, rows = array.shape[3], array.shape[2]
-    if 0 in array.shape:
+    columns, rows = shape[3], shape[2]
+    if 0 in shape:
         return _Strides(0, 0, columns)
-    if columns > 1 and array.strides[3] != 1:
+    if columns > 1 and strides[3] != 1:
         raise ValueError(f"{name}: its last axis has to be contiguous, "
-                         f"but has a stride of {array.strides[3]} elements (strides {list(array.strides)})")
-    row = array.strides[2] if rows > 1 else columns
-    batch, head = (stride if extent > 1 else 0 for stride, extent in zip(array.strides, array.shape[:2]))
+                         f"but has a stride of {strides[3]} elements (strides {list(strides)})")
+    row = strides[2] if rows > 1 else columns
+    batch, head = (stride if extent > 1 else 0 for stride, extent in zip(strides, shape[:2]))
     if row < columns or batch < 0 or head < 0:
-        raise ValueError(f"{name}: its rows overlap or run backwards (strides {list(array.strides)})")
-    if written and any(extent > 1 and stride == 0 for stride, extent in zip(array.strides, array.shape[:3])):
-        raise ValueError(f"{name}: its elements share memory (strides {list(array.strides)})")
+        raise ValueError(f"{name}: its rows overlap or run backwards (strides {list(strides)})")
+    if written and any(extent > 1 and stride == 0 for stride, extent in zip(strides, shape[:3])):
+        raise ValueError(f"{name}: its elements share memory (strides {list(strides)})")
     return _Strides(batch, head, row)
+
+
+def _strides(name: str, array: _Array, written: bool = False) -> _Strides:
+    return strides_of(name, array.shape, array.strides, written)
 
 
 def _check_contiguous(name: str, array: _Array) -> None:

@@ -1,5 +1,6 @@
 """Calls by layers of models, outside graphs of torch.compile. Without gradients, the layers and tokens of a model share
-a prepared call: they differ in arrays and in the number of keys."""
+a prepared call: they differ in arrays, in the number of keys, and in the strides of keys and values, which grow with
+each token where a cache joins tensors."""
 from __future__ import annotations
 
 import ctypes
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from . import _autograd
-from ._arrays import _BYTES, heads_of_result
+from ._arrays import _BYTES, heads_of_result, strides_of
 from ._call import _Call
 from ._kernel import Kernel
 from ._repeat import _Again, _calls
@@ -18,13 +19,28 @@ from ._repeat import _Again, _calls
 class _Prepared(_Again):
     """A checked call. Later calls with the same key repeat it with other addresses and another number of keys."""
 
-    def __init__(self, call: _Call, query: Tensor, n_k: int, given: Mapping[str, Any]) -> None:
+    def __init__(self, call: _Call, query: Tensor, key: Tensor, value: Tensor, given: Mapping[str, Any]) -> None:
         super().__init__(call, call.binding.forward_function, query)
-        self.n_k, self.unaligned = n_k, _BYTES[str(query.dtype).removeprefix("torch.")] - 1
+        self.layouts = key.stride(), value.stride()
+        self.n_k, self.unaligned = key.shape[2], _BYTES[str(query.dtype).removeprefix("torch.")] - 1
         self.strides: List[Tuple[str, Any]] = []  # memory for the strides of arrays, which depend on the number of keys
         if call.strides is not None:
             self.strides = [(name, (ctypes.c_int64 * given[name].dim()).from_buffer(call.strides, at))
                             for name, at in self.binding.strides.items() if isinstance(given[name], Tensor)]
+
+    def takes(self, key: Tensor, value: Tensor) -> bool:
+        """Sets the strides of keys and values. Returns False if the kernel cannot use them in place."""
+        layouts = key.stride(), value.stride()
+        if layouts != self.layouts or self.n_k < 2:  # the stride of a single row was not used
+            try:
+                of_key = strides_of("k", key.shape, layouts[0])
+                of_value = strides_of("v", value.shape, layouts[1])
+            except ValueError:
+                return False
+            self.problem.k, self.layouts = of_key, layouts
+            if not self.binding.values_are_keys:
+                self.problem.v = of_value
+        return True
 
     def again(self, query: Tensor, key: Tensor, value: Tensor, given: Mapping[str, Any], out: Tensor) -> None:
         addresses = query.data_ptr(), key.data_ptr(), value.data_ptr()
@@ -45,7 +61,7 @@ def numbers_of(given: Mapping[str, Any]) -> Tuple[Any, ...]:
 
 
 def _key(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, numbers: Tuple[Any, ...]) -> Any:
-    return (kernel, "model", query.shape, query.stride(), key.shape[:2], key.stride(), value.stride(), numbers,
+    return (kernel, "model", query.shape, query.stride(), key.shape[:2], value.shape[:2], numbers,
             torch.get_num_threads())
 
 
@@ -61,7 +77,7 @@ def run(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mappin
         return out
     calls, name = _calls(), _key(kernel, query, key, value, numbers_of(given) if numbers is None else numbers)
     known: Optional[_Prepared] = calls.known(name)
-    if known is not None:
+    if known is not None and known.takes(key, value):
         known.again(query, key, value, given, out)
         return out
     query, key, value = (a.detach() for a in (query, key, value))
@@ -69,7 +85,7 @@ def run(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mappin
     _, call, _ = kernel._binding._forward(query, key, value, given, None, out.transpose(1, 2),
                                           torch.get_num_threads(), None)
     if not call.copies:
-        calls.put(name, _Prepared(call, query, key.shape[2], given))
+        calls.put(name, _Prepared(call, query, key, value, given))
     return out
 
 
