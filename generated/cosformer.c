@@ -595,9 +595,11 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128) row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            for (; x + 128 <= lanes; x += 128)
+                row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
             if (lanes % 128)
-                row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block, c);
+                row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c);
             continue;
         }
         const float *const from = b;
@@ -1813,9 +1815,11 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64) row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            for (; x + 64 <= lanes; x += 64)
+                row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
             if (lanes % 64)
-                row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, lanes, block, c);
+                row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c);
             continue;
         }
         const float *const from = b;
@@ -3013,14 +3017,14 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
    multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
+    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c, const int64_t early)
 {
     vec_any sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (first == 0) fetch_any(1, lanes, b + 64 * b_step, b_step);
+        if (early && first == 0) fetch_any(1, lanes, b + early * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
@@ -3032,15 +3036,18 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
 {
+    const int64_t early = 64;
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 32 <= lanes; x += 32) row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            for (; x + 32 <= lanes; x += 32)
+                row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block, c, early);
             if (lanes % 32)
-                row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block, c);
+                row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c, early);
             continue;
         }
         const float *const from = b;

@@ -916,12 +916,13 @@ TARGET_v4bf16amx INLINE void fetch_v4bf16amx(int64_t rows, const int64_t width, 
    prefetch them. */
 TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, const int64_t steps, const float *a,
     const uint16_t *b,
-    int64_t b_row, float *c)
+    int64_t b_row, float *c, const int64_t early)
 {
     vec_v4bf16amx t[16];
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4bf16amx){0};
     for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 16; k++) {
+            if (whole && early) fetch_v4bf16amx(1, min(128, steps - first), b + (k + early) * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4bf16amx(a + s) * unscaled_v4bf16amx(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -997,17 +998,18 @@ TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+   - b is in memory. It is prefetched 32 or 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
+    const int64_t early = attn_is_intel() ? 32 : 0;
     for (int64_t x = 0; x < columns; x += 16, b += 16 * b_row) {
         const int64_t last = min(16, columns - x) - 1;
         if (rows == 1 && last == 16 - 1)
-            columns_v4bf16amx(1, last, steps, a, b, b_row, c + x);
+            columns_v4bf16amx(1, last, steps, a, b, b_row, c + x, early);
         else if (rows == 1)
-            columns_v4bf16amx(0, last, steps, a, b, b_row, c + x);
+            columns_v4bf16amx(0, last, steps, a, b, b_row, c + x, 0);
         else if (last == 16 - 1)
             all_columns_v4bf16amx(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
         else
@@ -1019,13 +1021,14 @@ TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, 
    multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET_v4bf16amx INLINE void row_v4bf16amx(const int vectors, int64_t first, int64_t steps, const float *a,
     int64_t a_step,
-    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
+    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c, const int64_t early)
 {
     vec_v4bf16amx sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4bf16amx){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
+        if (early && first == 0) fetch_v4bf16amx(1, lanes, b + early * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4bf16amx(b, first + v * 16);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_v4bf16amx(c + first + v * 16,
@@ -1134,6 +1137,7 @@ TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int6
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
 {
+    const int64_t early = attn_is_intel() ? 32 : 0;
     float wide[32 * 64] __attribute__((aligned(64)));
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
@@ -1141,10 +1145,11 @@ TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int6
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128) row_v4bf16amx(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                c);
+            for (; x + 128 <= lanes; x += 128)
+                row_v4bf16amx(8, x, some, factor_of_row, step, b, b_step, lanes, block, c, early);
             if (lanes % 128)
-                row_v4bf16amx((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block, c);
+                row_v4bf16amx((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c, early);
             continue;
         }
         if (1 && update == 1) {
@@ -2370,12 +2375,13 @@ TARGET_v4bf16 INLINE void fetch_v4bf16(int64_t rows, const int64_t width, const 
    prefetch them. */
 TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, const int64_t steps, const float *a,
     const uint16_t *b,
-    int64_t b_row, float *c)
+    int64_t b_row, float *c, const int64_t early)
 {
     vec_v4bf16 t[16];
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4bf16){0};
     for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 16; k++) {
+            if (whole && early) fetch_v4bf16(1, min(128, steps - first), b + (k + early) * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4bf16(a + s) * unscaled_v4bf16(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -2451,17 +2457,18 @@ TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int6
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+   - b is in memory. It is prefetched 32 or 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
+    const int64_t early = attn_is_intel() ? 32 : 0;
     for (int64_t x = 0; x < columns; x += 16, b += 16 * b_row) {
         const int64_t last = min(16, columns - x) - 1;
         if (rows == 1 && last == 16 - 1)
-            columns_v4bf16(1, last, steps, a, b, b_row, c + x);
+            columns_v4bf16(1, last, steps, a, b, b_row, c + x, early);
         else if (rows == 1)
-            columns_v4bf16(0, last, steps, a, b, b_row, c + x);
+            columns_v4bf16(0, last, steps, a, b, b_row, c + x, 0);
         else if (last == 16 - 1)
             all_columns_v4bf16(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
         else
@@ -2472,13 +2479,14 @@ TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
    multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
+    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c, const int64_t early)
 {
     vec_v4bf16 sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4bf16){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
+        if (early && first == 0) fetch_v4bf16(1, lanes, b + early * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4bf16(b, first + v * 16);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_v4bf16(c + first + v * 16, load_v4bf16(c + first + v * 16) + sum[v]);
@@ -2583,6 +2591,7 @@ TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t la
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
 {
+    const int64_t early = attn_is_intel() ? 32 : 0;
     float wide[32 * 64] __attribute__((aligned(64)));
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
@@ -2590,9 +2599,11 @@ TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t la
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128) row_v4bf16(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            for (; x + 128 <= lanes; x += 128)
+                row_v4bf16(8, x, some, factor_of_row, step, b, b_step, lanes, block, c, early);
             if (lanes % 128)
-                row_v4bf16((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block, c);
+                row_v4bf16((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c, early);
             continue;
         }
         if (1 && update == 1) {
@@ -3580,12 +3591,13 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
    prefetch them. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
-    int64_t b_row, float *c)
+    int64_t b_row, float *c, const int64_t early)
 {
     vec_v4 t[16];
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
     for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 16; k++) {
+            if (whole && early) fetch_v4(1, min(128, steps - first), b + (k + early) * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4(a + s) * unscaled_v4(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -3659,16 +3671,17 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+   - b is in memory. It is prefetched 32 or 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
+    const int64_t early = attn_is_intel() ? 32 : 0;
     for (int64_t x = 0; x < columns; x += 16, b += 16 * b_row) {
         const int64_t last = min(16, columns - x) - 1;
         if (rows == 1 && last == 16 - 1)
-            columns_v4(1, last, steps, a, b, b_row, c + x);
+            columns_v4(1, last, steps, a, b, b_row, c + x, early);
         else if (rows == 1)
-            columns_v4(0, last, steps, a, b, b_row, c + x);
+            columns_v4(0, last, steps, a, b, b_row, c + x, 0);
         else if (last == 16 - 1)
             all_columns_v4(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
         else
@@ -3679,13 +3692,14 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
    multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
+    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c, const int64_t early)
 {
     vec_v4 sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
+        if (early && first == 0) fetch_v4(1, lanes, b + early * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
@@ -3789,6 +3803,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
 {
+    const int64_t early = attn_is_intel() ? 32 : 0;
     float wide[32 * 64] __attribute__((aligned(64)));
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
@@ -3796,9 +3811,11 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128) row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            for (; x + 128 <= lanes; x += 128)
+                row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block, c, early);
             if (lanes % 128)
-                row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block, c);
+                row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c, early);
             continue;
         }
         if (1 && update == 1) {
@@ -5013,9 +5030,11 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64) row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            for (; x + 64 <= lanes; x += 64)
+                row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
             if (lanes % 64)
-                row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, lanes, block, c);
+                row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c);
             continue;
         }
         if (0 && update == 1) {
@@ -5996,13 +6015,13 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int6
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
    prefetch them. */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
-    int64_t b_row, float *c)
+    int64_t b_row, float *c, const int64_t early)
 {
     vec_any t[4];
     UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
     for (int64_t first = 0; first < steps; first += 32)
         UNROLL for (int k = 0; k < 4; k++) {
-            if (whole) fetch_any(1, min(32, steps - first), b + (k + 64) * b_row + first, b_row);
+            if (whole && early) fetch_any(1, min(32, steps - first), b + (k + early) * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 32, steps); s += 4)
                 t[k] += load_any(a + s) * unscaled_any(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -6078,12 +6097,13 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
+    const int64_t early = 64;
     for (int64_t x = 0; x < columns; x += 4, b += 4 * b_row) {
         const int64_t last = min(4, columns - x) - 1;
         if (rows == 1 && last == 4 - 1)
-            columns_any(1, last, steps, a, b, b_row, c + x);
+            columns_any(1, last, steps, a, b, b_row, c + x, early);
         else if (rows == 1)
-            columns_any(0, last, steps, a, b, b_row, c + x);
+            columns_any(0, last, steps, a, b, b_row, c + x, 0);
         else if (last == 4 - 1)
             all_columns_any(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
         else
@@ -6094,14 +6114,14 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
    multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
+    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c, const int64_t early)
 {
     vec_any sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (first == 0) fetch_any(1, lanes, b + 64 * b_step, b_step);
+        if (early && first == 0) fetch_any(1, lanes, b + early * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
@@ -6203,6 +6223,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
 {
+    const int64_t early = 64;
     float wide[16 * 64] __attribute__((aligned(16)));
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
@@ -6210,9 +6231,11 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 32 <= lanes; x += 32) row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            for (; x + 32 <= lanes; x += 32)
+                row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block, c, early);
             if (lanes % 32)
-                row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block, c);
+                row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c, early);
             continue;
         }
         if (0 && update == 1) {

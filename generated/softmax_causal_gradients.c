@@ -787,9 +787,11 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128) row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            for (; x + 128 <= lanes; x += 128)
+                row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
             if (lanes % 128)
-                row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block, c);
+                row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c);
             continue;
         }
         const float *const from = b;
@@ -2272,9 +2274,11 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64) row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            for (; x + 64 <= lanes; x += 64)
+                row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
             if (lanes % 64)
-                row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, lanes, block, c);
+                row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c);
             continue;
         }
         const float *const from = b;
@@ -3645,13 +3649,13 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
    prefetch them. */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c)
+    int64_t b_row, float *c, const int64_t early)
 {
     vec_any t[4];
     UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
     for (int64_t first = 0; first < steps; first += 32)
         UNROLL for (int k = 0; k < 4; k++) {
-            if (whole) fetch_any(1, min(32, steps - first), b + (k + 64) * b_row + first, b_row);
+            if (whole && early) fetch_any(1, min(32, steps - first), b + (k + early) * b_row + first, b_row);
             for (int64_t s = first; s < min(first + 32, steps); s += 4)
                 t[k] += load_any(a + s) * unscaled_any(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -3714,7 +3718,7 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
         columns_of_4_any(1, rows, steps, a, a_row, b, b_row, NULL, share, c, c_row);
         return;
     }
-    for (int64_t r = 0; r < rows; r++) columns_any(0, last, steps, a + r * a_row, b, b_row, c + r * c_row);
+    for (int64_t r = 0; r < rows; r++) columns_any(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, 0);
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
@@ -3723,12 +3727,13 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
+    const int64_t early = 64;
     for (int64_t x = 0; x < columns; x += 4, b += 4 * b_row) {
         const int64_t last = min(4, columns - x) - 1;
         if (rows == 1 && last == 4 - 1)
-            columns_any(1, last, steps, a, b, b_row, c + x);
+            columns_any(1, last, steps, a, b, b_row, c + x, early);
         else if (rows == 1)
-            columns_any(0, last, steps, a, b, b_row, c + x);
+            columns_any(0, last, steps, a, b, b_row, c + x, 0);
         else if (last == 4 - 1)
             all_columns_any(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
         else
@@ -3739,14 +3744,14 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
    multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
+    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c, const int64_t early)
 {
     vec_any sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (first == 0) fetch_any(1, lanes, b + 64 * b_step, b_step);
+        if (early && first == 0) fetch_any(1, lanes, b + early * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
@@ -3758,15 +3763,18 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
 {
+    const int64_t early = 64;
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
             const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 32 <= lanes; x += 32) row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            for (; x + 32 <= lanes; x += 32)
+                row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block, c, early);
             if (lanes % 32)
-                row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block, c);
+                row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c, early);
             continue;
         }
         const float *const from = b;

@@ -210,7 +210,15 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
     template_set(x, "SCALE_ARGUMENT", blocks ? ", scale" : "");
     template_set_number(x, "NARROW", narrow);
     template_set(x, "STORED", emit_stored(dtype));
-    template_set_number(x, "EARLY", blocks ? target->early_for_several : narrow ? target->early_narrow : target->early);
+    const int early = blocks ? target->early_for_several : narrow ? target->early_narrow : target->early;
+    const char *const only = narrow && !blocks ? target->early_narrow_on : "", *const rows = arena_printf(x->arena,
+                                                                                                          "%d", early);
+    template_set_number(x, "IS_EARLY", early > 0);
+    template_set(x, "EARLY", *only ? arena_printf(x->arena, "%s ? %s : 0", only, rows) : rows);
+    template_set(x, "EARLY_SAID", *only ? arena_printf(x->arena, "%s or 0", rows) : rows);
+    template_set(x, "FETCH_PARAMETER", early ? ", const int64_t early" : "");
+    template_set(x, "FETCH_ARGUMENT", early ? ", early" : "");
+    template_set(x, "NOT_FETCH", early ? ", 0" : "");
     template_set_number(x, "SEVERAL", narrow ? 2 : target->several_from);
     static const char *const names[] = {
         "unscaled",      "block_size",  "scales",       "copy_scales",  "convert_scales",

@@ -40,9 +40,10 @@ struct target {
     /* How many rows ahead keys and values are prefetched: for one query, for one query with 16-bit keys, for several
        queries. 0: only the hardware prefetches. */
     int early, early_narrow, early_for_several;
-    int several_from;  /* the number of queries that count as several, if keys have more than 16 bits */
-    int near;          /* the cache level that rows are prefetched into: 1 or 2 */
-    unsigned features; /* bit 1 << TARGET_…: this version may use the feature */
+    const char *early_narrow_on; /* C condition: early_narrow is used, otherwise 0. "": always */
+    int several_from;            /* the number of queries that count as several, if keys have more than 16 bits */
+    int near;                    /* the cache level that rows are prefetched into: 1 or 2 */
+    unsigned features;           /* bit 1 << TARGET_…: this version may use the feature */
     struct {
         const char *attribute, *unit; /* NULL: no machine of the target has the feature */
         int multiply_adds;            /* the number of multiply-adds per cycle and core */

@@ -263,15 +263,15 @@ TARGET INLINE void fetch_T(int64_t rows, const int64_t width, const STORED *b, i
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
    prefetch them. */
 TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps, const REAL *a, const STORED *b,
-    int64_t b_row, REAL *c SCALE_PARAMETER)
+    int64_t b_row, REAL *c SCALE_PARAMETER FETCH_PARAMETER)
 {
     vec_T t[LANES];
     UNROLL for (int k = 0; k < LANES; k++) t[k] = (vec_T){0};
 #if BLOCKS
     const int64_t scales = scales_T(steps), block = block_size_T(steps);
     UNROLL for (int k = 0; k < LANES; k++) {
-#if EARLY
-        if (whole) fetch_T(1, steps, b + (k + EARLY) * b_row, b_row);
+#if IS_EARLY
+        if (whole && early) fetch_T(1, steps, b + (k + early) * b_row, b_row);
 #endif
         for (int64_t n = 0; n < scales; n++) {
             vec_T sum = {0};
@@ -284,8 +284,8 @@ TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps,
 #else
     for (int64_t first = 0; first < steps; first += WIDE)
         UNROLL for (int k = 0; k < LANES; k++) {
-#if EARLY
-            if (whole) fetch_T(1, min(WIDE, steps - first), b + (k + EARLY) * b_row + first, b_row);
+#if IS_EARLY
+            if (whole && early) fetch_T(1, min(WIDE, steps - first), b + (k + early) * b_row + first, b_row);
 #endif
             for (int64_t s = first; s < min(first + WIDE, steps); s += LANES)
                 t[k] += load_T(a + s) * unscaled_T(b + (whole ? k : min(k, last)) * b_row, s);
@@ -371,16 +371,19 @@ TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, co
     for (int64_t x = (last + 1) * steps; x < LANES * steps; x += LANES) store_T(wide + x, splat_T(0));
     columns_of_4_T(0, rows, steps, a, a_row, b, b_row, wide, share, c, c_row SCALE_ARGUMENT);
 #else
-    for (int64_t r = 0; r < rows; r++) columns_T(0, last, steps, a + r * a_row, b, b_row, c + r * c_row);
+    for (int64_t r = 0; r < rows; r++) columns_T(0, last, steps, a + r * a_row, b, b_row, c + r * c_row NOT_FETCH);
 #endif
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of LANES.
-   - b is in memory. It is prefetched EARLY rows ahead for one row of a, otherwise EARLY_FOR_SEVERAL rows ahead. */
+   - b is in memory. It is prefetched EARLY_SAID rows ahead for one row of a, otherwise EARLY_FOR_SEVERAL rows ahead. */
 TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
     const STORED *b, int64_t b_row, REAL *c, int64_t c_row)
 {
+#if IS_EARLY
+    const int64_t early = EARLY;
+#endif
 #if BLOCKS
     SCALE copy[SCALES + LANES];
     REAL scale[SCALES + LANES] __attribute__((aligned(BYTES)));
@@ -393,9 +396,9 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
         copy_scales_T(min(LANES, columns - x - LANES), steps, b + LANES * b_row, b_row, copy);
 #endif
         if (rows == 1 && last == LANES - 1)
-            columns_T(1, last, steps, a, b, b_row, c + x SCALE_ARGUMENT);
+            columns_T(1, last, steps, a, b, b_row, c + x SCALE_ARGUMENT FETCH_ARGUMENT);
         else if (rows == 1)
-            columns_T(0, last, steps, a, b, b_row, c + x SCALE_ARGUMENT);
+            columns_T(0, last, steps, a, b, b_row, c + x SCALE_ARGUMENT NOT_FETCH);
         else if (last == LANES - 1)
             all_columns_T(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row SCALE_ARGUMENT);
         else
@@ -406,15 +409,15 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
    multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET INLINE void row_T(const int vectors, int64_t first, int64_t steps, const REAL *a, int64_t a_step,
-    const STORED *b, int64_t b_step, const int64_t lanes, const int64_t block, REAL *c)
+    const STORED *b, int64_t b_step, const int64_t lanes, const int64_t block, REAL *c FETCH_PARAMETER)
 {
     vec_T sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_T){0};
 #if BLOCKS
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-#if EARLY
-        if (first == 0) fetch_T(1, lanes, b + EARLY * b_step, b_step);
+#if IS_EARLY
+        if (early && first == 0) fetch_T(1, lanes, b + early * b_step, b_step);
 #endif
         UNROLL for (int v = 0; v < vectors; v++)
             sum[v] += a[t * a_step + (first + v * LANES) / block] * unscaled_T(b, first + v * LANES);
@@ -422,8 +425,8 @@ TARGET INLINE void row_T(const int vectors, int64_t first, int64_t steps, const 
 #else
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-#if EARLY
-        if (first == 0) fetch_T(1, lanes, b + EARLY * b_step, b_step);
+#if IS_EARLY
+        if (early && first == 0) fetch_T(1, lanes, b + early * b_step, b_step);
 #endif
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_T(b, first + v * LANES);
     }
@@ -535,6 +538,9 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
     const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *c,
     int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER)
 {
+#if IS_EARLY
+    const int64_t early = EARLY;
+#endif
 #if NARROW
     REAL wide[AT_ONCE * MAX_LANES] __attribute__((aligned(BYTES)));
 #endif
@@ -560,9 +566,11 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
             const REAL *const factor_of_row = a;
 #endif
             int64_t x = 0;
-            for (; x + WIDE <= lanes; x += WIDE) row_T(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+            for (; x + WIDE <= lanes; x += WIDE)
+                row_T(8, x, some, factor_of_row, step, b, b_step, lanes, block, c FETCH_ARGUMENT);
             if (lanes % WIDE)
-                row_T((int)(lanes % WIDE / LANES), x, some, factor_of_row, step, b, b_step, lanes, block, c);
+                row_T((int)(lanes % WIDE / LANES), x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c FETCH_ARGUMENT);
             continue;
         }
 #if NARROW
