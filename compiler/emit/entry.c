@@ -61,6 +61,7 @@ static void set_positions(struct template_names *t, const struct emitted_file *e
     template_set(t, "PART_KEYS", positions ? "keys_of_version(&call->p)" : "call->p.n_k");
     template_set_number(t, "OUTER", e->p->outer_chunk > 0);
     template_set_number(t, "OUTER_CHUNK", e->p->outer_chunk);
+    template_set_number(t, "OUTER_ADDS", emit_outer_adds(e->p->backward, e->p->backwards));
     template_set(t, "GRADIENT_KEYS",
                  positions ? "call.p.earlier_sums ? INT64_MAX : keys_of_version(&call.p)"
                            : "call.p.earlier_sums ? INT64_MAX : call.p.n_k");

@@ -83,6 +83,17 @@ int64_t emit_outer_chunk(const struct version *backward, int backwards, int64_t 
     return chunk;
 }
 
+bool emit_outer_adds(const struct version *backward, int backwards)
+{
+    bool adds = true;
+    for (int k = 0; k < backwards; k++) {
+        const struct compilation *const c = backward[k].c;
+        for (int v = 0; c && carries(c) && v < c->graph->values; v++)
+            adds &= !c->graph->value[v].keep && c->graph->value[v].online < 0;
+    }
+    return adds;
+}
+
 bool emit_carries_outer(const struct emission *p, const struct compilation *c)
 {
     return p->outer_chunk > 0 && carries(c);

@@ -134,9 +134,11 @@ bool emit_tasks_of_keys(const struct loops *l);
 bool emit_sums_queries(const struct loops *l);
 /* Outer sums (outer.c):
    - emit_carries_outer returns whether the states of a compilation can begin with outer sums.
+   - emit_outer_adds returns whether the outer sums of two sets of tokens are added: they have no decay or maximum.
    - emit_outer_bytes returns the bytes of the outer sums of a task.
    - emit_outer_copies prints a piece of task.c that copies outer sums to the states, or back if `takes` is false. */
 bool emit_carries_outer(const struct emission *p, const struct compilation *c);
+bool emit_outer_adds(const struct version *backward, int backwards);
 int64_t emit_outer_bytes(const struct loops *l);
 void emit_outer_copies(const struct emitter *x, bool takes, const char *piece, struct text *out);
 /* Returns whether tasks of a head add to shared sums in order. */

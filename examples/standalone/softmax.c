@@ -335,12 +335,14 @@ struct attn_kernel {
        - add_outer_sums: adds the tokens of this call to problem->later_sums if `later` is not 0, which needs the
          earlier sums, too. Otherwise adds them to problem->earlier_sums. Other arguments are those of backward
        - outer_chunk: the first token of each call is at a multiple of this number
+       - outer_adds: 1 if the sums of two sets of tokens are arrays that can be added: floats, or doubles for f64
        - finish_gradients: computes the gradients of arrays that a decay reads, after backward with the same arguments
          and workspace, which must have the bytes that backward left. NULL without such arrays */
     size_t (*outer_sums)(const struct attn_problem *problem, int later);
     int (*add_outer_sums)(const struct attn_problem *problem, const void *params, const void *q, const void *k,
                           const void *v, const void *out, const void *dout, int later, void *workspace);
     int64_t outer_chunk;
+    int outer_adds;
     int (*finish_gradients)(const struct attn_problem *problem, const void *params, const void *q, const void *k,
                             const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv,
                             void *gradients, void *workspace);

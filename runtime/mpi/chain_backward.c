@@ -1,8 +1,9 @@
 /* Gradients of linear forms over ranks. The sums over earlier tokens go from the first rank to the last, and then the
    sums over later tokens from the last rank to the first. Each rank adds its tokens to them. The problem is cut into
-   slices of heads, so that ranks work on different slices at the same time. Then each rank computes the gradients of
-   its tokens from both sums, and the ranks add gradients of parameters in the order of the ranks. Gradients of arrays
-   that a decay reads also need the sums of the gradients of its logarithm at later tokens, which ranks add last. */
+   slices of heads, so that ranks work on different slices at the same time. With problem.foldable, ranks first sum
+   their own tokens, also at the same time, if such sums can be added. Then each rank computes the gradients of its
+   tokens from both sums, and the ranks add gradients of parameters in the order of the ranks. Gradients of arrays that
+   a decay reads also need the sums of the gradients of its logarithm at later tokens, which ranks add last. */
 #include "ranks.h"
 
 #include <string.h>
@@ -41,7 +42,7 @@ static struct attn_problem with_sums(const struct attn_problem *problem, unsigne
 
 /* The bytes of each part of the workspace. */
 struct backward_sizes {
-    size_t params, sums[2], sent, terms, gradients, kernel; /* terms: of term_gradients */
+    size_t params, sums[2], sent, own, terms, gradients, kernel; /* own: of own sums; terms: of term_gradients */
 };
 
 static size_t larger(size_t a, size_t b)
@@ -55,6 +56,12 @@ static struct slicing slices_of(const struct attn_transport *t, const struct att
     return slicing_of(kernel, filled, (int64_t)t->ranks * SLICES_PER_RANK);
 }
 
+/* Returns whether ranks sum their tokens at the same time, and then add their sums. */
+static bool joins_sums(const struct slicing *s)
+{
+    return s->whole.foldable && s->kernel->outer_adds;
+}
+
 static struct backward_sizes sizes_of(const struct slicing *s)
 {
     const struct attn_kernel *const kernel = s->kernel;
@@ -62,6 +69,7 @@ static struct backward_sizes sizes_of(const struct slicing *s)
     static unsigned char some; /* says that there are sums */
     unsigned char *const sums[2] = {&some, &some};
     for (int later = 0; later < 2; later++) sizes.sums[later] = whole_lines(kernel->outer_sums(&s->whole, later));
+    if (joins_sums(s)) sizes.own = larger(sizes.sums[0], sizes.sums[1]);
     sizes.terms = whole_lines(kernel->outer_sums(&s->whole, 2));
     struct attn_problem p = with_sums(&s->whole, sums);
     sizes.kernel = kernel->backward_workspace(&p);
@@ -89,7 +97,7 @@ size_t chain_backward_workspace(const struct attn_transport *t, const struct att
     const struct slicing s = slices_of(t, kernel, filled);
     const struct backward_sizes x = sizes_of(&s);
     const size_t sums = bytes_plus(x.sums[0], x.sums[1]),
-                 sent = bytes_plus(bytes_times(BUFFERS, x.sent), bytes_times(2, x.terms));
+                 sent = bytes_plus(bytes_times(BUFFERS, x.sent), bytes_plus(x.own, bytes_times(2, x.terms)));
     if (!x.kernel) return SIZE_MAX;
     return bytes_plus(bytes_plus(x.params, bytes_plus(sums, sent)), bytes_plus(x.gradients, x.kernel));
 }
@@ -99,7 +107,7 @@ struct chain {
     const struct ranks_call *call;
     struct slicing slicing, of_dout; /* of_dout: has `dout` in place of `out` */
     struct backward_sizes sizes;
-    unsigned char *params, *sums[2], *buffer[BUFFERS], *gradients, *work;
+    unsigned char *params, *sums[2], *own, *buffer[BUFFERS], *gradients, *work; /* own: the sums over own tokens */
     double *terms, *later_terms; /* of this rank, and of all later ranks */
     struct message received[BUFFERS], sent[BUFFERS];
     int error;
@@ -128,7 +136,30 @@ static int slice_of(const struct chain *x, int64_t n, struct slice *slice, const
     return error;
 }
 
-/* Adds the rank's tokens of slice n to the sums in its buffer. */
+/* Makes own sums: those over all tokens of the rank. */
+static int sum_own(const struct chain *x, int later)
+{
+    const struct ranks_call *const call = x->call;
+    const struct arrays *const a = &call->arrays;
+    unsigned char *sums[2] = {x->sums[EARLIER], x->sums[LATER]};
+    memset(x->own, 0, x->sizes.own);
+    sums[later] = x->own;
+    const struct attn_problem p = with_sums(&call->problem, sums);
+    if (p.n_q == 0) return 0;
+    return call->kernel->add_outer_sums(&p, call->params, a->q, a->k, a->v, a->out, call->dout, later, x->work);
+}
+
+static void add_numbers(unsigned char *sum, const unsigned char *more, size_t bytes, enum attn_dtype dtype)
+{
+    if (dtype == ATTN_F64)
+        for (size_t k = 0; k < bytes / sizeof(double); k++)
+            ((double *)(void *)sum)[k] += ((const double *)(const void *)more)[k];
+    else
+        for (size_t k = 0; k < bytes / sizeof(float); k++)
+            ((float *)(void *)sum)[k] += ((const float *)(const void *)more)[k];
+}
+
+/* Makes the buffer of slice n the sums before it, with the rank's tokens. */
 static int add_tokens(const struct chain *x, int64_t n, int later)
 {
     const struct ranks_call *const call = x->call;
@@ -137,7 +168,12 @@ static int add_tokens(const struct chain *x, int64_t n, int later)
     unsigned char *sums[2], *const to = x->buffer[n % BUFFERS];
     const int error = slice_of(x, n, &slice, &dout, sums);
     if (error) return error;
-    memcpy(to, sums[later], call->kernel->outer_sums(&slice.problem, later));
+    const size_t bytes = call->kernel->outer_sums(&slice.problem, later);
+    memcpy(to, sums[later], bytes);
+    if (x->own) {
+        add_numbers(to, x->own + (sums[later] - x->sums[later]), bytes, call->kernel->dtype);
+        return 0;
+    }
     sums[later] = to;
     const struct attn_problem p = with_sums(&slice.problem, sums);
     const struct arrays *const a = &slice.arrays;
@@ -154,6 +190,7 @@ static void pass_sums(struct chain *x, int later)
               last = later ? 0 : t->ranks - 1, first = later ? t->ranks - 1 : 0, tag = later ? TAG_SUMS_DOWN : TAG_SUMS;
     const int64_t count = x->slicing.count;
     memset(x->sums[later], 0, x->sizes.sums[later]);
+    if (x->own && t->rank != last && !x->error) note(x, sum_own(x, later));
     for (int64_t n = -1; n < count; n++) {
         struct slice slice;
         const void *dout;
@@ -254,7 +291,8 @@ int chain_backward(const struct ranks_call *call)
     for (int k = 0; k < BUFFERS; k++) x->buffer[k] = x->sums[1] + x->sizes.sums[1] + (size_t)k * x->sizes.sent;
     x->terms = (double *)(void *)(x->sums[1] + x->sizes.sums[1] + BUFFERS * x->sizes.sent);
     x->later_terms = x->terms + x->sizes.terms / sizeof(double);
-    x->gradients = (unsigned char *)x->terms + 2 * x->sizes.terms;
+    x->own = joins_sums(&x->slicing) ? (unsigned char *)x->terms + 2 * x->sizes.terms : NULL;
+    x->gradients = (unsigned char *)x->terms + 2 * x->sizes.terms + x->sizes.own;
     x->work = x->gradients + x->sizes.gradients;
     pass_sums(x, EARLIER);
     pass_sums(x, LATER);

@@ -228,10 +228,10 @@ def extend(ranks, kernel, P, q, k, v, runs, first, last):
     return kernel.as_numbers(np.concatenate([call.out for call in calls], axis=2))
 
 
-def backward(ranks, kernel, P, q, k, v, dout, runs, threads=1, post=None):
+def backward(ranks, kernel, P, q, k, v, dout, runs, threads=1, post=None, **more):
     """Returns all gradients, after forward."""
     post = post or Post(len(runs))
-    calls, at = calls_of(ranks, kernel, P, q, k, v, runs, post, threads), 0
+    calls, at = calls_of(ranks, kernel, P, q, k, v, runs, post, threads, **more), 0
     for call, (n_q, _) in zip(calls, runs):
         if not kernel.about.statistics: continue
         call.statistics = np.full(call.out.shape[:3], np.nan, kernel.dtype)

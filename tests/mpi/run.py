@@ -239,6 +239,7 @@ CHAIN = {
     'learned': ({'similarity': {'polysketch': {'degree': 4, 'sketch': 4, 'map': 'learned'}}}, (2, 4, 2)),
     'hedgehog-bf16': (LINEAR['hedgehog-bf16'][0], (1, 4, 2)),
     'hedgehog': ({'similarity': {'linear': {'features': 'hedgehog'}}}, (2, 4, 2)),
+    'favor': ({'similarity': {'linear': {'features': {'favor_positive': {'count': 16}}}}}, (1, 2, 1)),
     'retention': (LINEAR['retention'][0] | {'prepare': []}, (2, 2, 2)),
     'gla': (LINEAR['gla'][0], (2, 3, 3)),
     'gated': ({'similarity': IDENTITY, 'normalize': 'none', 'decay': {'log': 'gate[b][h][t]'}, 'arrays': {'gate': ROWS},
@@ -273,7 +274,8 @@ def chain(folder, suite, name):
         uneven = [[n - 1, 1], [75, n - 75], [1, 0, n - 1], [10, 0, 0, n - 42, 31, 1, 0]] if chunk == 1 else []
         for runs in uneven + [[2 * chunk, n - 2 * chunk], [chunk, 0, 2 * chunk, n - 3 * chunk], [n, 0, 0]]:
             post = Post(len(runs))
-            got = backward(ranks, kernel, P, q, k, v, dout, [(m, m) for m in runs], 1 + len(runs) % 2, post)
+            got = backward(ranks, kernel, P, q, k, v, dout, [(m, m) for m in runs], 1 + len(runs) % 2, post,
+                           foldable=len(runs) % 2)
             for what, x in whole.items():
                 worst = max(worst, close('%s with runs %s' % (what, runs), got[what], x, CHAIN_TOLERANCE[spec['dtype']]))
             sizes = outer_bytes(kernel, B, H, G, 2 if name == 'shared-keys' else 0)

@@ -120,7 +120,7 @@ class Description(ctypes.Structure):
         ('key_dtype', ctypes.c_int), ('value_dtype', ctypes.c_int), ('page', ctypes.c_void_p),
         ('saved_power', ctypes.c_int64), ('state_part', ctypes.c_void_p), ('state_keep', ctypes.c_void_p),
         ('chunk_sums', ctypes.c_void_p), ('outer_sums', ctypes.c_void_p), ('add_outer_sums', ctypes.c_void_p),
-        ('outer_chunk', ctypes.c_int64), ('finish_gradients', ctypes.c_void_p)]
+        ('outer_chunk', ctypes.c_int64), ('outer_adds', ctypes.c_int), ('finish_gradients', ctypes.c_void_p)]
 
 
 # The types of keys and values, by their numbers in enum attn_dtype.

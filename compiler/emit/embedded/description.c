@@ -109,6 +109,7 @@ const struct attn_kernel SPEC_kernel = {
     .saved_power = SAVED_POWER,
 #if OUTER
     .outer_sums = outer_sums_bytes, .add_outer_sums = add_outer_sums, .outer_chunk = OUTER_CHUNK,
+    .outer_adds = OUTER_ADDS,
 #if PREFIX_GRADIENTS
     .finish_gradients = finish_gradients,
 #endif

@@ -158,6 +158,7 @@ class _BackwardOfSums(_Ranked):
     def __init__(self, context: ContextParallel, kernel: Kernel, binding: Any, seed: Optional[int]) -> None:
         super().__init__(binding, torch.get_num_threads(), seed)
         self.context, self.kernel = context, kernel
+        self.problem.foldable = context._foldable
 
     def run(self, function: Any, workspace: Any, *arguments: Any) -> dict[str, Any]:
         messages, binding = self.context._messages, self.binding
