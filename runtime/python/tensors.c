@@ -24,6 +24,8 @@ typedef struct object object; /* PyObject */
     F(object *, PyObject_GetAttr, (object *, object *)) \
     F(int, PyObject_SetAttr, (object *, object *, object *)) \
     F(int, PyObject_IsTrue, (object *)) \
+    F(object *, PyObject_GetItem, (object *, object *)) \
+    F(intptr_t, PyObject_Size, (object *)) \
     F(object *, PyObject_CallObject, (object *, object *)) \
     F(object *, PyObject_CallFunctionObjArgs, (object *, ...)) \
     F(object *, PyObject_CallMethodObjArgs, (object *, object *, ...)) \
@@ -36,6 +38,7 @@ typedef struct object object; /* PyObject */
     F(object *, PyLong_FromLongLong, (long long)) \
     F(long long, PyLong_AsLongLong, (object *)) \
     F(void *, PyLong_AsVoidPtr, (object *)) \
+    F(double, PyFloat_AsDouble, (object *)) \
     F(object *, PyUnicode_InternFromString, (const char *)) \
     F(object *, PyCapsule_New, (void *, const char *, void (*)(object *))) \
     F(void *, PyCapsule_GetPointer, (object *, const char *)) \
@@ -92,6 +95,8 @@ struct exchange { /* DLPackExchangeAPI */
     F(none) \
     F(tensor) /* the types torch.Tensor and torch.nn.Parameter */ \
     F(parameter) \
+    F(real) /* the types float and int */ \
+    F(integer) \
     F(apply)        /* the function apply of the subclass of torch.autograd.Function */ \
     F(empty_like)   /* torch.empty_like */ \
     F(grad_enabled) /* torch.is_grad_enabled */ \
@@ -115,7 +120,8 @@ static struct {
 #define WORDS(F) \
     F(requires_grad) \
     F(is_neg) \
-    F(_current_level) F(now) F(place) F(save_for_backward) F(saved_tensors) F(needs_input_grad) F(of) F(record)
+    F(_current_level) \
+    F(now) F(place) F(save_for_backward) F(saved_tensors) F(numbers) F(needs_input_grad) F(of) F(record)
 static struct {
     WORDS(OBJECT)
 } words;
@@ -124,7 +130,7 @@ static const struct exchange *exchange;
 
 /* ---- records */
 
-enum { MAX_AXES = 4, TENSORS = 6, MAX_GRADIENTS = 4 };
+enum { MAX_AXES = 4, TENSORS = 6, MAX_GRADIENTS = 4, MAX_EXTRAS = 12, ALL = TENSORS + MAX_EXTRAS, MAX_PARAMS = 512 };
 enum tensor_of_call { Q, K, V, OUT, SAVED, DOUT }; /* the order of tensors in a record, and of the saved ones */
 
 struct layout {
@@ -132,22 +138,42 @@ struct layout {
     int64_t shape[MAX_AXES], strides[MAX_AXES];
 };
 
+/* A parameter of the kernel. _tensors.py has the numbers of these kinds. */
+enum kind { ABSENT, ARRAY, INTEGER, FLOAT, DOUBLE };
+struct extra {
+    object *name; /* its key in the arguments of a call */
+    enum kind kind;
+    size_t at; /* its place in the struct of parameters */
+    uintptr_t unaligned;
+    int learned; /* its number among learned parameters, or -1 */
+};
+
 struct record {
     unsigned process; /* a forked process makes its own records, because it has none of the threads */
-    bool differentiable;
-    bool wanted[3]; /* the gradients that backward computes, of q, k and v */
-    int tensors;    /* 3 for forward, or 6 */
+    bool differentiable, takes_extras;
+    int tensors; /* 3 for forward, or 6 */
+    int extras, arrays;
+    bool wanted[ALL]; /* the gradients that backward computes: of q, k, v and the arrays of extras */
     uintptr_t unaligned;
-    struct layout layouts[TENSORS];
+    struct layout layouts[ALL]; /* of the tensors, and from TENSORS on of the arrays of extras */
+    struct extra extra[MAX_EXTRAS];
     const struct attn_problem *problem;
     const void *params;
+    size_t params_bytes;
     void *function;
     object *owner;                    /* keeps `problem` and `params` */
     object *empty;                    /* makes `out` from q */
-    object *saved_like;               /* a tensor like the saved values, or NULL */
+    object *saved_like;               /* a tensor like the saved values, or None */
     object *of;                       /* what Python's backward needs */
     object *gradients[MAX_GRADIENTS]; /* records of backward; the oldest is replaced */
     unsigned next;
+};
+
+/* The arguments of a call. `arrays` and `numbers` are of extras, in their order, and borrowed. */
+struct call {
+    object *tensors[TENSORS], *arrays[MAX_EXTRAS], *numbers[MAX_EXTRAS];
+    int count_of_arrays, count_of_numbers;
+    struct tensor views[ALL];
 };
 
 struct room { /* a member of _Room in _threads.py */
@@ -182,6 +208,7 @@ static void forget(object *capsule)
     release(record->empty);
     release(record->saved_like);
     release(record->of);
+    for (int k = 0; k < record->extras; k++) release(record->extra[k].name);
     for (int k = 0; k < MAX_GRADIENTS; k++) release(record->gradients[k]);
     free(record);
 }
@@ -247,19 +274,52 @@ static bool fits(const struct tensor *of, const struct layout *layout)
            memcmp(of->shape, layout->shape, bytes) == 0 && memcmp(of->strides, layout->strides, bytes) == 0;
 }
 
-static bool all_fit(const struct record *record, const struct tensor *tensors)
-{
-    if (record->process != process) return false;
-    for (int k = 0; k < record->tensors; k++)
-        if (!fits(&tensors[k], &record->layouts[k])) return false;
-    return true;
-}
-
-static bool any_unaligned(const struct record *record, const struct tensor *tensors)
+/* Returns true if the tensors of a call have the layouts of a record, and are aligned. */
+static bool all_fit(const struct record *record, const struct call *call)
 {
     uintptr_t bits = 0;
-    for (int k = 0; k < record->tensors; k++) bits |= (uintptr_t)address(&tensors[k]);
-    return (bits & record->unaligned) != 0;
+    if (record->process != process) return false;
+    for (int k = 0; k < record->tensors; k++) {
+        if (!fits(&call->views[k], &record->layouts[k])) return false;
+        bits |= (uintptr_t)address(&call->views[k]);
+    }
+    return (bits & record->unaligned) == 0;
+}
+
+static bool requires_grad(object *tensor)
+{
+    return truth(py.PyObject_GetAttr(tensor, words.requires_grad), true);
+}
+
+/* Adds the extras of a call, and whether one of them requires a gradient. Returns false if the record does not fit. */
+static bool take_extras(const struct record *record, object *extras, struct call *call, bool *differentiable)
+{
+    call->count_of_arrays = call->count_of_numbers = 0;
+    if (!record->takes_extras || extras == given.none) return !record->takes_extras && extras == given.none;
+    if (py.PyObject_Size(extras) != record->extras) return false; /* positions of queries are one more */
+    for (int k = 0; k < record->extras; k++) {
+        const struct extra *const extra = &record->extra[k];
+        object *const value = py.PyObject_GetItem(extras, extra->name);
+        if (value == NULL) py.PyErr_Clear();
+        release(value); /* `extras` keeps it */
+        if (value == NULL || (value == given.none) != (extra->kind == ABSENT)) return false;
+        if (extra->kind == ARRAY) {
+            struct tensor *const seen = &call->views[TENSORS + call->count_of_arrays];
+            if (!view(value, seen) || !fits(seen, &record->layouts[TENSORS + call->count_of_arrays]) ||
+                ((uintptr_t)address(seen) & extra->unaligned) != 0)
+                return false;
+            const bool wanted = requires_grad(value);
+            if (wanted && extra->learned < 0) return false; /* an error */
+            *differentiable = *differentiable || wanted;
+            call->arrays[call->count_of_arrays++] = value;
+        } else if (extra->kind != ABSENT) {
+            object *const type = py.PyObject_Type(value);
+            py.Py_DecRef(type);
+            if (type != given.integer && (type != given.real || extra->kind == INTEGER)) return false;
+            call->numbers[call->count_of_numbers++] = value;
+        }
+    }
+    return true;
 }
 
 /* ---- calls */
@@ -290,27 +350,73 @@ static void *room_of(size_t bytes)
     return room->address;
 }
 
-/* Returns false with an exception if the call failed. `made` are the addresses of dq, dk and dv for backward. */
-static bool run(const struct record *record, const struct tensor *tensors, void *saved, void *const made[3])
+/* The parameters of a call, and the addresses of gradients with respect to learned ones. */
+struct parameters {
+    union {
+        char bytes[MAX_PARAMS];
+        void *aligned;
+    } params;
+    union {
+        int32_t integer;
+        float real;
+        double wide;
+    } numbers[MAX_EXTRAS];
+    void *gradients[MAX_EXTRAS];
+};
+
+/* Returns the kernel's struct of parameters for this call. Returns NULL with an exception if a number is too large. */
+static const void *fill(const struct record *record, const struct call *call, struct parameters *made)
+{
+    int arrays = 0, numbers = 0;
+    memcpy(made->params.bytes, record->params, record->params_bytes);
+    for (int k = 0; k < record->extras; k++) {
+        const struct extra *const extra = &record->extra[k];
+        void *at = &made->numbers[k];
+        if (extra->kind == ABSENT) continue;
+        if (extra->kind == ARRAY)
+            at = address(&call->views[TENSORS + arrays++]);
+        else if (extra->kind == INTEGER)
+            made->numbers[k].integer = (int32_t)py.PyLong_AsLongLong(call->numbers[numbers++]);
+        else if (extra->kind == FLOAT)
+            made->numbers[k].real = (float)py.PyFloat_AsDouble(call->numbers[numbers++]);
+        else
+            made->numbers[k].wide = py.PyFloat_AsDouble(call->numbers[numbers++]);
+        memcpy(made->params.bytes + extra->at, &at, sizeof at);
+    }
+    return numbers > 0 && py.PyErr_Occurred() != NULL ? NULL : made->params.bytes;
+}
+
+/* Returns false with an exception if the call failed. `made` are the addresses of dq, dk, dv and the gradients of
+   arrays for backward, and NULL for forward. */
+static bool run(const struct record *record, const struct call *call, void *saved, void *const *made)
 {
     struct attn_problem problem = *record->problem; /* several threads may use a record */
+    struct parameters parameters;
     problem.saved = saved;
+    const void *const params = record->takes_extras ? fill(record, call, &parameters) : record->params;
+    if (record->takes_extras && params == NULL) return false;
+    memset(parameters.gradients, 0, sizeof parameters.gradients);
+    for (int k = 0, array = 0; k < record->extras && made != NULL; k++) {
+        if (record->extra[k].kind != ARRAY) continue;
+        if (record->extra[k].learned >= 0) parameters.gradients[record->extra[k].learned] = made[3 + array];
+        array++;
+    }
     void *const room = room_of(problem.workspace_bytes), *at[TENSORS];
     if (room == NULL) return false;
-    for (int k = 0; k < TENSORS; k++) at[k] = k < record->tensors || k == OUT ? address(&tensors[k]) : NULL;
+    for (int k = 0; k < TENSORS; k++) at[k] = k < record->tensors || k == OUT ? address(&call->views[k]) : NULL;
     void *const state = py.PyEval_SaveThread();
     int error;
     if (made == NULL) {
         int (*forward)(const struct attn_problem *, const void *, const void *, const void *, const void *, void *,
                        void *);
         memcpy(&forward, &record->function, sizeof forward);
-        error = forward(&problem, record->params, at[Q], at[K], at[V], at[OUT], room);
+        error = forward(&problem, params, at[Q], at[K], at[V], at[OUT], room);
     } else {
         int (*backward)(const struct attn_problem *, const void *, const void *, const void *, const void *,
                         const void *, const void *, void *, void *, void *, void *, void *);
         memcpy(&backward, &record->function, sizeof backward);
-        error = backward(&problem, record->params, at[Q], at[K], at[V], at[OUT], at[DOUT], made[0], made[1], made[2],
-                         NULL, room);
+        error = backward(&problem, params, at[Q], at[K], at[V], at[OUT], at[DOUT], made[0], made[1], made[2],
+                         parameters.gradients, room);
     }
     py.PyEval_RestoreThread(state);
     if (error == 0) return true;
@@ -320,18 +426,17 @@ static bool run(const struct record *record, const struct tensor *tensors, void 
     return false;
 }
 
-/* Returns out, or NULL with an exception. tensors[OUT] becomes its view. With `saved`, the call writes the saved values
-   to a new tensor *saved. */
-static object *attend(const struct record *record, object *q, struct tensor *tensors, object **saved)
+/* Returns out, or NULL with an exception. With `saved`, the call writes the saved values to a new tensor *saved. */
+static object *attend(const struct record *record, struct call *call, object **saved)
 {
-    object *out = py.PyObject_CallFunctionObjArgs(record->empty, q, NULL);
+    object *out = py.PyObject_CallFunctionObjArgs(record->empty, call->tensors[Q], NULL);
     if (out == NULL) return NULL;
     struct tensor of_saved = {.data = NULL};
     if (saved != NULL) {
         *saved = py.PyObject_CallFunctionObjArgs(given.empty_like, record->saved_like, NULL);
         if (*saved == NULL || exchange->view(*saved, &of_saved) != 0) goto failed;
     }
-    if (exchange->view(out, &tensors[OUT]) != 0 || !run(record, tensors, address(&of_saved), NULL)) goto failed;
+    if (exchange->view(out, &call->views[OUT]) != 0 || !run(record, call, address(&of_saved), NULL)) goto failed;
     return out;
 failed:
     py.Py_DecRef(out);
@@ -339,104 +444,168 @@ failed:
     return NULL;
 }
 
-static bool serves(const struct record *record, const struct tensor *tensors, bool differentiable)
+/* Returns a tuple of two lists of objects, which it borrows. */
+static object *tuple(object *const *first, int firsts, object *const *others, int count)
 {
-    return record->differentiable == differentiable && all_fit(record, tensors) && !any_unaligned(record, tensors) &&
+    object *const made = py.PyTuple_New(firsts + count);
+    for (int k = 0; k < firsts + count && made != NULL; k++)
+        py.PyTuple_SetItem(made, k, kept(k < firsts ? first[k] : others[k - firsts]));
+    return made;
+}
+
+/* Makes a call that can be differentiated. */
+static object *apply(object *capsule, const struct call *call)
+{
+    object *const numbers = call->count_of_numbers > 0 ? tuple(call->numbers, call->count_of_numbers, NULL, 0)
+                                                       : kept(given.none);
+    if (numbers == NULL) return NULL;
+    object *const first[] = {capsule, numbers, call->tensors[Q], call->tensors[K], call->tensors[V]};
+    object *const arguments = tuple(first, 5, call->arrays, call->count_of_arrays);
+    object *const made = arguments == NULL ? NULL : py.PyObject_CallObject(given.apply, arguments);
+    release(arguments);
+    py.Py_DecRef(numbers);
+    return made;
+}
+
+static bool serves(const struct record *record, object *extras, struct call *call, bool differentiable)
+{
+    if (!all_fit(record, call) || !take_extras(record, extras, call, &differentiable)) return false;
+    if (differentiable) differentiable = truth(py.PyObject_CallObject(given.grad_enabled, NULL), false);
+    return record->differentiable == differentiable &&
            record->problem->threads == number(py.PyObject_CallObject(given.threads, NULL));
 }
 
-/* call(records, q, k, v) returns the result, or None if there is no record for it. */
+/* call(records, q, k, v, extras) returns the result, or None if there is no record for it. `extras` has parameters by
+   name, or is None. */
 static object *call(object *self, object *const *arguments, intptr_t count)
 {
     (void)self;
     (void)count;
-    object *const records = arguments[0], *const *const inputs = arguments + 1;
+    object *const records = arguments[0], *const extras = arguments[4];
     const intptr_t known = py.PyList_Size(records);
-    struct tensor tensors[TENSORS];
+    struct call one;
     if (known == 0 || !is_undisturbed() ||
         truth(py.PyObject_CallFunctionObjArgs(given.autocast, given.cpu, NULL), true) ||
         number(py.PyObject_GetAttr(given.forward_ad, words._current_level)) != -1)
         return kept(given.none);
     bool differentiable = false;
     for (int k = 0; k < 3; k++) {
-        if (!view(inputs[k], &tensors[k])) return kept(given.none);
-        differentiable = differentiable || truth(py.PyObject_GetAttr(inputs[k], words.requires_grad), false);
+        one.tensors[k] = arguments[k + 1];
+        if (!view(one.tensors[k], &one.views[k])) return kept(given.none);
+        differentiable = differentiable || requires_grad(one.tensors[k]);
     }
-    differentiable = differentiable && truth(py.PyObject_CallObject(given.grad_enabled, NULL), false);
     object *capsule = NULL;
     for (intptr_t k = known; k-- > 0 && capsule == NULL;) {
         capsule = kept(py.PyList_GetItem(records, k)); /* another thread may shorten the list meanwhile */
         if (capsule == NULL) {
             py.PyErr_Clear();
-        } else if (!serves(record_of(capsule), tensors, differentiable)) {
+        } else if (!serves(record_of(capsule), extras, &one, differentiable)) {
             release(capsule);
             capsule = NULL;
         }
     }
     if (capsule == NULL) return kept(given.none);
-    object *const made = differentiable ? py.PyObject_CallFunctionObjArgs(given.apply, capsule, inputs[0], inputs[1],
-                                                                          inputs[2], NULL)
-                                        : attend(record_of(capsule), inputs[0], tensors, NULL);
+    const struct record *const record = record_of(capsule);
+    object *const made = record->differentiable ? apply(capsule, &one) : attend(record, &one, NULL);
     py.Py_DecRef(capsule);
     return made;
 }
 
-/* forward(ctx, record, q, k, v) of the subclass of torch.autograd.Function. */
+/* forward(ctx, record, numbers, q, k, v, …) of the subclass of torch.autograd.Function. Arrays of extras follow. */
 static object *forward(object *self, object *const *arguments, intptr_t count)
 {
     (void)self;
     (void)count;
-    object *const ctx = arguments[0], *const *const inputs = arguments + 2, *saved = NULL;
+    object *const ctx = arguments[0], *const numbers = arguments[2], *saved = NULL;
     const struct record *const record = record_of(arguments[1]);
-    struct tensor tensors[TENSORS];
-    for (int k = 0; k < 3; k++)
-        if (exchange->view(inputs[k], &tensors[k]) != 0) return NULL;
-    object *const out = attend(record, inputs[0], tensors, &saved);
+    struct call one;
+    one.count_of_arrays = record->arrays;
+    for (int k = 0; k < 3 + record->arrays; k++) {
+        object *const tensor = arguments[k + 3];
+        if (exchange->view(tensor, &one.views[k < 3 ? k : k - 3 + TENSORS]) != 0) return NULL;
+        if (k < 3)
+            one.tensors[k] = tensor;
+        else
+            one.arrays[k - 3] = tensor;
+    }
+    if (numbers != given.none)
+        for (intptr_t k = py.PyTuple_Size(numbers); k-- > 0;) one.numbers[k] = py.PyTuple_GetItem(numbers, k);
+    object *const out = attend(record, &one, &saved);
     if (out == NULL) return NULL;
-    object *const done = py.PyObject_CallMethodObjArgs(ctx, words.save_for_backward, inputs[0], inputs[1], inputs[2],
-                                                       out, saved, NULL);
+    object *const first[] = {one.tensors[Q], one.tensors[K], one.tensors[V], out, saved};
+    object *const kept_tensors = tuple(first, 5, one.arrays, record->arrays), *done = NULL;
+    object *const save = py.PyObject_GetAttr(ctx, words.save_for_backward);
+    if (kept_tensors != NULL && save != NULL) done = py.PyObject_CallObject(save, kept_tensors);
     const bool failed = done == NULL || py.PyObject_SetAttr(ctx, words.of, record->of) != 0 ||
-                        py.PyObject_SetAttr(ctx, words.record, arguments[1]) != 0;
+                        py.PyObject_SetAttr(ctx, words.record, arguments[1]) != 0 ||
+                        py.PyObject_SetAttr(ctx, words.numbers, numbers) != 0;
     release(done);
+    release(save);
+    release(kept_tensors);
     py.Py_DecRef(saved);
     if (!failed) return out;
     py.Py_DecRef(out);
     return NULL;
 }
 
-/* Returns the record of backward for these tensors, or NULL. */
-static object *record_of_gradients(const struct record *of, const struct tensor *tensors, const bool wanted[3])
+/* Returns the record of backward for a call, or NULL. */
+static object *record_of_gradients(const struct record *of, const struct call *call, const bool *wanted)
 {
     for (int k = 0; k < MAX_GRADIENTS && of->gradients[k] != NULL; k++) {
         const struct record *const record = record_of(of->gradients[k]);
-        if (memcmp(record->wanted, wanted, sizeof record->wanted) == 0 && all_fit(record, tensors) &&
-            !any_unaligned(record, tensors) && (uintptr_t)address(&tensors[SAVED]) % 64 == 0)
-            return of->gradients[k];
+        if (memcmp(record->wanted, wanted, sizeof record->wanted) != 0 || !all_fit(record, call)) continue;
+        bool all = (uintptr_t)address(&call->views[SAVED]) % 64 == 0;
+        for (int j = 0; j < record->arrays && all; j++)
+            all = fits(&call->views[TENSORS + j], &record->layouts[TENSORS + j]);
+        if (all) return of->gradients[k];
     }
     return NULL;
 }
 
-/* Returns (None, dq, dk, dv), or NULL with an exception. A gradient that is not wanted is None. */
-static object *differentiate(const struct record *record, object *const *inputs, const struct tensor *tensors)
+/* Returns (None, None, dq, dk, dv, …), or NULL with an exception. A gradient that is not wanted is None. */
+static object *differentiate(const struct record *record, const struct call *call)
 {
-    object *const results = py.PyTuple_New(4);
+    const int count = 3 + record->arrays;
+    object *const results = py.PyTuple_New(2 + count);
     if (results == NULL) return NULL;
     py.PyTuple_SetItem(results, 0, kept(given.none));
-    void *at[3] = {NULL};
-    for (int k = 0; k < 3; k++) {
-        object *const made = record->wanted[k] ? py.PyObject_CallFunctionObjArgs(given.empty_like, inputs[k], NULL)
+    py.PyTuple_SetItem(results, 1, kept(given.none));
+    void *at[ALL] = {NULL};
+    for (int k = 0; k < count; k++) {
+        object *const like = k < 3 ? call->tensors[k] : call->arrays[k - 3];
+        object *const made = record->wanted[k] ? py.PyObject_CallFunctionObjArgs(given.empty_like, like, NULL)
                                                : kept(given.none);
         if (made == NULL) goto failed;
-        py.PyTuple_SetItem(results, k + 1, made);
+        py.PyTuple_SetItem(results, k + 2, made);
         struct tensor of_made;
         if (!record->wanted[k]) continue;
         if (exchange->view(made, &of_made) != 0) goto failed;
         at[k] = address(&of_made);
     }
-    if (run(record, tensors, address(&tensors[SAVED]), at)) return results;
+    if (run(record, call, address(&call->views[SAVED]), at)) return results;
 failed:
     py.Py_DecRef(results);
     return NULL;
+}
+
+/* Takes the tensors of a call of backward, and which gradients are wanted. Returns false if they are not plain. */
+static bool take_saved(const struct record *record, struct call *call, object *saved, object *dout, object *needs,
+                       object *numbers, bool *wanted)
+{
+    call->count_of_arrays = record->arrays;
+    if (py.PyTuple_Size(saved) != DOUT + record->arrays || py.PyTuple_Size(needs) != 5 + record->arrays) return false;
+    for (int k = 0; k < TENSORS + record->arrays; k++) {
+        object *const one = k == DOUT ? dout : py.PyTuple_GetItem(saved, k < DOUT ? k : k - 1);
+        if (k < TENSORS)
+            call->tensors[k] = one;
+        else
+            call->arrays[k - TENSORS] = one;
+        if (!view(one, &call->views[k])) return false;
+    }
+    if (numbers != given.none)
+        for (intptr_t k = py.PyTuple_Size(numbers); k-- > 0;) call->numbers[k] = py.PyTuple_GetItem(numbers, k);
+    for (int k = 0; k < 3 + record->arrays; k++) wanted[k] = py.PyObject_IsTrue(py.PyTuple_GetItem(needs, k + 2)) == 1;
+    return true;
 }
 
 /* backward(ctx, dout) of the subclass of torch.autograd.Function. */
@@ -449,42 +618,70 @@ static object *backward(object *self, object *const *arguments, intptr_t count)
     if (saved == NULL) return NULL;
     object *const needs = py.PyObject_GetAttr(ctx, words.needs_input_grad);
     object *const of = py.PyObject_GetAttr(ctx, words.record);
-    if (needs == NULL || of == NULL) goto end;
-    struct tensor tensors[TENSORS];
-    object *inputs[TENSORS];
-    bool wanted[3], plain = py.PyTuple_Size(saved) == DOUT && is_undisturbed() &&
-                            !truth(py.PyObject_CallObject(given.grad_enabled, NULL), true);
-    for (int k = 0; k < TENSORS && plain; k++) {
-        inputs[k] = k == DOUT ? dout : py.PyTuple_GetItem(saved, k);
-        plain = view(inputs[k], &tensors[k]);
-    }
-    for (int k = 0; k < 3 && plain; k++)
-        wanted[k] = py.PyTuple_GetItem(needs, k + 1) != NULL &&
-                    py.PyObject_IsTrue(py.PyTuple_GetItem(needs, k + 1)) == 1;
-    if (plain) capsule = kept(record_of_gradients(record_of(of), tensors, wanted));
-    made = capsule != NULL ? differentiate(record_of(capsule), inputs, tensors)
+    object *const numbers = py.PyObject_GetAttr(ctx, words.numbers);
+    if (needs == NULL || of == NULL || numbers == NULL) goto end;
+    struct call one;
+    bool wanted[ALL] = {false};
+    if (is_undisturbed() && !truth(py.PyObject_CallObject(given.grad_enabled, NULL), true) &&
+        take_saved(record_of(of), &one, saved, dout, needs, numbers, wanted))
+        capsule = kept(record_of_gradients(record_of(of), &one, wanted));
+    made = capsule != NULL ? differentiate(record_of(capsule), &one)
                            : py.PyObject_CallFunctionObjArgs(given.differentiate, ctx, saved, dout, NULL);
     release(capsule);
 end:
     release(needs);
     release(of);
+    release(numbers);
     py.Py_DecRef(saved);
     return made;
 }
 
 /* ---- functions for Python */
 
+static bool take_layout(object *tensor, struct layout *layout)
+{
+    struct tensor one;
+    if (!view(tensor, &one)) return false;
+    layout->axes = one.axes;
+    layout->type = number_of_type(&one);
+    memcpy(layout->shape, one.shape, (size_t)one.axes * sizeof *one.shape);
+    memcpy(layout->strides, one.strides, (size_t)one.axes * sizeof *one.strides);
+    return true;
+}
+
+/* Takes tuples (name, kind, place in the struct of parameters, unaligned bits, number among learned ones, array). */
+static bool take_descriptions(struct record *record, object *extras)
+{
+    const intptr_t count = extras == given.none ? 0 : py.PyTuple_Size(extras);
+    record->takes_extras = extras != given.none;
+    if (count > MAX_EXTRAS || record->params_bytes > MAX_PARAMS) return false;
+    for (intptr_t k = 0; k < count; k++) {
+        object *const one = py.PyTuple_GetItem(extras, k);
+        long long numbers[4];
+        for (int j = 0; j < 4; j++) numbers[j] = py.PyLong_AsLongLong(py.PyTuple_GetItem(one, j + 1));
+        record->extra[k] = (struct extra){kept(py.PyTuple_GetItem(one, 0)), (enum kind)numbers[0], (size_t)numbers[1],
+                                          (uintptr_t)numbers[2], (int)numbers[3]};
+        record->extras++;
+        if (numbers[0] == ARRAY &&
+            !take_layout(py.PyTuple_GetItem(one, 5), &record->layouts[TENSORS + record->arrays++]))
+            return false;
+    }
+    return true;
+}
+
 /* Makes a record of a checked call. Returns a capsule, None if no record can be made, or NULL with an exception.
 
    owner, problem, params, function: of the call
    tensors: (q, k, v), or (q, k, v, out, saved, dout) for backward
-   wanted: for backward, whether to compute dq, dk and dv
-   empty, saved_like, of: None if the record needs none. A call without saved_like cannot be differentiated */
-EXPORTED object *attnc_tensors_record(object *owner, void *problem, void *params, void *function, object *tensors,
-                                      int64_t unaligned, const bool *wanted, object *empty, object *saved_like,
-                                      object *of);
-object *attnc_tensors_record(object *owner, void *problem, void *params, void *function, object *tensors,
-                             int64_t unaligned, const bool *wanted, object *empty, object *saved_like, object *of)
+   wanted: for backward, a tuple of integers: whether to compute the gradients of q, k, v and the arrays of extras
+   empty, saved_like, of: None if the record needs none. A call without saved_like cannot be differentiated
+   extras: None, or a tuple for take_descriptions() */
+EXPORTED object *attnc_tensors_record(object *owner, void *problem, void *params, size_t params_bytes, void *function,
+                                      object *tensors, int64_t unaligned, object *wanted, object *empty,
+                                      object *saved_like, object *of, object *extras);
+object *attnc_tensors_record(object *owner, void *problem, void *params, size_t params_bytes, void *function,
+                             object *tensors, int64_t unaligned, object *wanted, object *empty, object *saved_like,
+                             object *of, object *extras)
 {
     struct record *const record = calloc(1, sizeof *record);
     if (record == NULL) return kept(given.none);
@@ -494,25 +691,25 @@ object *attnc_tensors_record(object *owner, void *problem, void *params, void *f
     record->unaligned = (uintptr_t)unaligned;
     record->problem = problem;
     record->params = params;
+    record->params_bytes = params_bytes;
     record->function = function;
-    memcpy(record->wanted, wanted, sizeof record->wanted);
-    for (int k = 0; k < record->tensors; k++) {
-        struct tensor one;
-        struct layout *const layout = &record->layouts[k];
-        if (!view(py.PyTuple_GetItem(tensors, k), &one)) {
-            free(record);
-            return kept(given.none);
-        }
-        layout->axes = one.axes;
-        layout->type = number_of_type(&one);
-        memcpy(layout->shape, one.shape, (size_t)one.axes * sizeof *one.shape);
-        memcpy(layout->strides, one.strides, (size_t)one.axes * sizeof *one.strides);
-    }
     record->owner = kept(owner);
     record->empty = kept(empty);
     record->saved_like = kept(saved_like);
     record->of = kept(of);
-    return py.PyCapsule_New(record, word_of_record, forget);
+    object *const capsule = py.PyCapsule_New(record, word_of_record, forget);
+    if (capsule == NULL) {
+        free(record);
+        return NULL;
+    }
+    bool all = take_descriptions(record, extras);
+    for (int k = 0; k < record->tensors && all; k++)
+        all = take_layout(py.PyTuple_GetItem(tensors, k), &record->layouts[k]);
+    for (intptr_t k = py.PyTuple_Size(wanted); k-- > 0 && all;)
+        record->wanted[k] = py.PyObject_IsTrue(py.PyTuple_GetItem(wanted, k)) == 1;
+    if (all) return capsule;
+    py.Py_DecRef(capsule);
+    return kept(given.none);
 }
 
 /* Adds a record of backward to that of forward. */

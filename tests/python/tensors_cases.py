@@ -151,6 +151,55 @@ def other_contexts(folder):
     raises(lambda: out.sum().backward(), RuntimeError, 'backward through the graph a second time')
 
 
+def formula(q, k, v, slopes, factor, table, seen, shift):
+    return attnc.attention(q, k, v, score='s - slopes[h] * (i - j) * factor + table[row][j]', mask='seen[b][row][j] && i >= j - shift',
+                           arrays={'slopes': slopes, 'factor': factor, 'table': table, 'seen': seen, 'shift': shift})
+
+
+@case
+def arrays_and_numbers(folder):
+    """Calls with the same layouts of arrays share a record. They take their own numbers."""
+    n = 21
+    inputs, dout = leaves(tensors(2, 4, n, 8)), torch.randn(2, 4, n, 8)
+    tables = [torch.randn(n, n), torch.randn(n, n).T, torch.randn(2 * n)[::2].expand(n, n)]
+    for table in tables:
+        wanted = {}
+        for learned in [(True, True), (True, False), (False, True), (False, False)] * 3:
+            for factor, shift in (0.5, 3), (2, 0), (torch.tensor(0.25), 1):
+                slopes, given = torch.arange(4.0).requires_grad_(learned[0]), table.clone() if table is tables[0] else table
+                given.requires_grad_(learned[1])
+                seen = torch.arange(2 * n * n).view(2, n, n) % 3 > 0
+                out = formula(*inputs, slopes, factor, given, seen, shift)
+                each = [*inputs, *(a for a in (slopes, given) if a.requires_grad)]
+                result = [out, *torch.autograd.grad(out, each, dout)]
+                first = wanted.setdefault((learned, float(factor), shift), (result, type(out.grad_fn)))
+                exact(result, first[0], 'learned %s, factor %s, table with strides %s' % (learned, factor, table.stride()))
+                with torch.no_grad():
+                    exact([formula(*inputs, slopes, factor, given, seen, shift)], result[:1], 'without gradients')
+            table.requires_grad_(False)
+        check(len({str(float(result[0].detach().abs().sum())) for result, _ in wanted.values()}) == 3, 'numbers are not taken')
+        check(is_recorded(out), 'no record')
+    kernel = next(made for key, made in attnc._kernel._formulas.items() if 'slopes[h]' in str(key[1]))
+    kernel._records[0].clear()
+    by_python = formula(*inputs, slopes, factor, given, seen, shift)
+    check(not is_recorded(by_python) and torch.equal(by_python, out), 'Python code gives other results')
+
+
+@case
+def errors_of_later_calls(folder):
+    """A call that is wrong has no record, so that Python code reports its error."""
+    made = small('polysketch_r32')
+    inputs, keywords = leaves(tensors(1, 2, 20, 8)), [p.keyword for p in made.parameters]
+    random = {w: torch.from_numpy(a) for w, a in made.init(1, heads=2).items()}
+    for _ in range(3):
+        out = made(*inputs, **random)
+    check(is_recorded(out), 'no record')
+    raises(lambda: made(*inputs, **{w: a.clone().requires_grad_() for w, a in random.items()}), ValueError, 'requires gradients')
+    raises(lambda: made(*inputs, **{w: a.double() for w, a in random.items()}), TypeError, 'float64')
+    raises(lambda: made(*inputs), ValueError, 'needs seed=')
+    close(made(*inputs, seed=1).detach(), out.detach(), 0, 'a seed in place of %s' % keywords)
+
+
 @case
 def threads_share_records(folder):
     made = small('softmax_causal')

@@ -141,15 +141,18 @@ class _Attend(torch.autograd.Function):
         else:
             out, saved, again = _attend_first(way, seed, given, q, k, v)
         ctx.save_for_backward(q, k, v, out, saved, *tensors)
-        names = [name for name, value in given.items() if isinstance(value, Tensor)] if tensors else ()
-        if given:
-            given = {name: None if isinstance(value, Tensor) else value for name, value in given.items()}
-        ctx.of = way, seed, given, names, None if again is None else again.number
+        ctx.of = way, seed, *(_without_tensors(given) if given else (given, ())), None if again is None else again.number
         return out  # type: ignore[no-any-return]
 
     @staticmethod
     def backward(ctx: Any, dout: Tensor) -> Any:
         return None, None, None, *_differentiate(ctx.of, ctx.needs_input_grad[3:], ctx.saved_tensors, dout)[0]
+
+
+def _without_tensors(given: Mapping[str, Any]) -> Tuple[Mapping[str, Any], Sequence[str]]:
+    """Returns the parameters with None in place of tensors, and the names of the tensors."""
+    names = [name for name, value in given.items() if isinstance(value, Tensor)]
+    return {name: None if isinstance(value, Tensor) else value for name, value in given.items()}, names
 
 
 def _differentiate(of: Any, needs: Sequence[bool], kept: Sequence[Tensor],
@@ -185,6 +188,8 @@ def _differentiate(of: Any, needs: Sequence[bool], kept: Sequence[Tensor],
     if names:
         by_name = dict(zip((p.name for p in way.kernel._with_gradients().learned), results[3:]))
         results = [*results[:3], *(by_name.get(name) for name in names)]
+    if way.rows_first:
+        out, dout = out.transpose(1, 2), dout.transpose(1, 2)
     return results, (q, k, v, out, saved, dout), again
 
 
@@ -194,12 +199,15 @@ class _Recorded(torch.autograd.Function):
 
 def _without_record(ctx: Any, kept: Tuple[Tensor, ...], dout: Tensor) -> Tuple[Optional[Tensor], ...]:
     """Implements backward of _Recorded for a call that has no record, and keeps one."""
-    needs = ctx.needs_input_grad[1:]
-    results, tensors, known = _differentiate(ctx.of, needs, kept, dout)
-    if library is not None and known is not None and all(
-            torch.empty_like(a, device="meta").stride(-1) == 1 for a in tensors[:3]):
-        library.keep_gradients(ctx.record, known, tensors, needs)
-    return None, *results[:3]
+    way, seed, given, names, number = ctx.of
+    if ctx.numbers is not None:
+        of_numbers = (name for name, value in given.items() if value is not None)
+        given = {**given, **dict(zip(of_numbers, ctx.numbers))}
+    needs = ctx.needs_input_grad[2:]
+    results, tensors, known = _differentiate((way, seed, given, names, number), needs, kept, dout)
+    if known is not None and all(torch.empty_like(a, device="meta").stride(-1) == 1 for a in tensors[:3]):
+        library.keep_gradients(ctx.record, known, tensors, {**given, **dict(zip(names, kept[5:]))}, needs)
+    return None, None, *results
 
 
 # Function.apply() itself looks for functorch and for default arguments. The apply() of its base class does not.
@@ -228,9 +236,9 @@ def _attend_first(way: Way, seed: Optional[int], given: Mapping[str, Any], q: Te
             shape = out.shape
             again.empty = lambda a: a.new_empty(shape)
         _calls().put(way.key, again)
-        if library is not None and seed is None and given is kernel._none and not way.rows_first:
-            way = way._replace(again=again)
-            library.keep(kernel._records, again, (q, k, v), again.empty_of(q), saved, (way, None, {}, (), again.number))
+        if library is not None and seed is None:
+            of = way._replace(again=again), None, *_without_tensors(given), again.number
+            library.keep(kernel._records[way.rows_first], again, (q, k, v), given, again.empty_of(q), saved, of)
     return made if out is None else out, saved, again
 
 

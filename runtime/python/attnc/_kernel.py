@@ -73,8 +73,8 @@ class Kernel:
     _counting: list[Binding]
     _ranked: list[Binding]
     _ring: list[Binding | None]
-    _records: list[Any]
     _chain: list[Binding | None]
+    _records: tuple[list[Any], list[Any]]  # of calls with PyTorch's tensors (_tensors.py), and with rows before heads
     _text: str
     _keywords: dict[str, str]
     _none: dict[str, Any]
@@ -87,7 +87,8 @@ class Kernel:
             Parameter(p["name"], p["keyword"], p["dtype"], tuple(_LETTERS.get(n, n) for n in p["shape"]),
                       p["from_seed"], p["initial"]) for p in info["parameters"])
         self.__dict__.update(_source=source, _info=info, parameters=parameters, _lock=threading.Lock(),
-                             _differentiable=[], _decoding=[], _counting=[], _ranked=[], _ring=[], _chain=[], _records=[],
+                             _differentiable=[], _decoding=[], _counting=[], _ranked=[], _ring=[], _chain=[],
+                             _records=([], []),
                              _keywords={p.keyword: p.name for p in parameters},
                              _none={p.name: None for p in parameters},
                              _own_seed=None if info["seed"] is None else int(info["seed"]),

@@ -92,6 +92,10 @@ def run(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mappin
 def run_differentiable(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mapping[str, Any],
                        seed: Optional[int] = None) -> Optional[Tensor]:
     """Does the same as run() for a call with gradients. Returns None if an operator has to make the call."""
+    if seed is None and kernel._records[1]:
+        made: Optional[Tensor] = _autograd.library.call(kernel._records[1], query, key, value, given or None)
+        if made is not None:
+            return made
     name = _autograd.key_of(kernel, query, key, value, given, seed, True)
     if name is None or not name[0] or not query.numel() or not key.numel():
         return None

@@ -183,8 +183,9 @@ class _Forward(_Again):
 
     def empty_of(self, q: Any) -> Callable[[Any], Any]:
         """Returns a function that does the same as self.empty for q and tensors of the same layout."""
-        of_torch = sys.modules["torch"]
-        return of_torch.empty_like if of_torch.empty_like(q).stride() == self.empty(q).stride() else self.empty
+        like, made = sys.modules["torch"].empty_like, self.empty(q)
+        plain = like(q)
+        return like if plain.shape == made.shape and plain.stride() == made.stride() else self.empty
 
     def call(self, q: Any, k: Any, v: Any, given: Mapping[str, Any] | None = None, saved: int | None = None,
              seed: int | None = None) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,7 @@ from ._compiler import CompilerError, program
 from ._repeat import _Again
 from ._threads import _local, _room
 
+_KINDS = ("absent", "array", "integer", "float", "double")  # enum kind of tensors.c
 _MOST = 8  # records of a kernel; the oldest is replaced
 
 
@@ -59,34 +60,62 @@ class Tensors:
         library.attnc_tensors_begin.restype = ctypes.py_object
         library.attnc_tensors_begin.argtypes = [ctypes.py_object, ctypes.c_void_p]
         self.call, self.forward, self.backward = library.attnc_tensors_begin(
-            (None, Tensor, nn.Parameter, apply, torch.empty_like, torch.is_grad_enabled, torch.get_num_threads,
+            (None, Tensor, nn.Parameter, float, int, apply, torch.empty_like, torch.is_grad_enabled, torch.get_num_threads,
              torch.is_autocast_enabled, "cpu", torch._C._functorch.peek_interpreter_stack,
              torch._C._len_torch_dispatch_stack, forward_ad, parallel, _local, _make_room, differentiate, _check), api)
         self._record, self._add = library.attnc_tensors_record, library.attnc_tensors_add
         self._record.restype = ctypes.py_object
-        self._record.argtypes = [ctypes.py_object, *[ctypes.c_void_p] * 3, ctypes.py_object, ctypes.c_int64, ctypes.c_void_p,
-                                 *[ctypes.py_object] * 3]
+        self._record.argtypes = [ctypes.py_object, *[ctypes.c_void_p] * 2, ctypes.c_size_t, ctypes.c_void_p, ctypes.py_object,
+                                 ctypes.c_int64, *[ctypes.py_object] * 5]
         self._add.restype, self._add.argtypes = None, [ctypes.py_object] * 2
 
-    def keep(self, records: List[Any], known: _Again, tensors: Tuple[Tensor, ...], empty: Any, saved: Optional[Tensor],
-             of: Any) -> None:
+    def keep(self, records: List[Any], known: _Again, tensors: Tuple[Tensor, ...], given: Mapping[str, Any], empty: Any,
+             saved: Optional[Tensor] = None, of: Any = None) -> None:
         """Adds a record of a call of forward. With `saved`, the call can be differentiated."""
-        made = self._made(known, known.function, tensors, (False,) * 3, empty, saved, of)
+        made = self._made(known, tensors, given, (), empty, saved, of)
         if made is not None:
             if len(records) >= _MOST:
                 del records[0]
             records.append(made)
 
-    def keep_gradients(self, record: Any, known: _Again, tensors: Tuple[Tensor, ...], wanted: Sequence[bool]) -> None:
+    def keep_gradients(self, record: Any, known: _Again, tensors: Tuple[Tensor, ...], given: Mapping[str, Any],
+                       wanted: Sequence[bool]) -> None:
         """Adds a record of backward to that of forward."""
-        made = self._made(known, known.function, tensors, wanted, None, None, None)
+        made = self._made(known, tensors, given, tuple(wanted), None, None, None)
         if made is not None:
             self._add(record, made)
 
-    def _made(self, known: _Again, function: Any, tensors: Tuple[Tensor, ...], wanted: Sequence[bool], *more: Any) -> Any:
-        return self._record(known, ctypes.addressof(known.problem), known.params,
-                            ctypes.cast(function, ctypes.c_void_p), tensors, known.unaligned,  # type: ignore[attr-defined]
-                            (ctypes.c_bool * 3)(*wanted), *more)
+    def _made(self, known: _Again, tensors: Tuple[Tensor, ...], given: Mapping[str, Any], wanted: Tuple[bool, ...],
+              *more: Any) -> Any:
+        extras = _extras(known, given, wanted) if any(value is not None for value in given.values()) else None
+        if extras == ():
+            return None
+        return self._record(known, ctypes.addressof(known.problem), known.params, known.binding.kernel.params_bytes,
+                            ctypes.cast(known.function, ctypes.c_void_p), tensors,  # type: ignore[arg-type]
+                            known.unaligned, wanted, *more, extras)  # type: ignore[attr-defined]
+
+
+def _extras(known: _Again, given: Mapping[str, Any], wanted: Sequence[bool]) -> Tuple[Any, ...]:
+    """Returns the descriptions of parameters for a record (take_descriptions in tensors.c). Returns () if there can be no
+    record."""
+    binding, unaligned = known.binding, {name: bits for name, _, _, bits in known.arrays}
+    learned = [p.name for p in binding.learned]
+    made = []
+    for p in binding.parameters:
+        value, bits = given.get(p.name), unaligned.get(p.name, 0)
+        if value is None:
+            kind = "absent"
+        elif p.name not in unaligned:
+            kind = {"i32": "integer", "f32": "float", "f64": "double"}.get(p.dtype, "")
+        elif isinstance(value, Tensor) and (value.is_contiguous() or not any(wanted[3:])):
+            kind = "array"  # gradients with respect to arrays are contiguous
+        else:
+            kind = ""
+        if not kind:
+            return ()
+        made.append((p.name, _KINDS.index(kind), binding.offsets[p.name], bits,
+                     learned.index(p.name) if p.name in learned else -1, value if kind == "array" else None))
+    return tuple(made) if len(given) == len(made) else ()
 
 
 def loaded(*arguments: Any) -> Optional[Tensors]:

@@ -361,8 +361,9 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
         v = _values(kernel, k, v)
     if torch.compiler.is_compiling():
         return _call(kernel, None, q, k, v, seed, out, threads, given)
-    if out is None and threads is None and seed is None and given is kernel._none and kernel._records:
-        repeated: Optional[Tensor] = _autograd.library.call(kernel._records, q, k, v)
+    if out is None and threads is None and seed is None and kernel._records[0]:
+        repeated: Optional[Tensor] = _autograd.library.call(kernel._records[0], q, k, v,
+                                                            None if given is kernel._none else given)
         if repeated is not None:
             return repeated
     key: Any = None
@@ -409,8 +410,8 @@ def _call(kernel: Kernel, key: Any, q: Tensor, k: Any, v: Any, seed: Optional[in
         result: Tensor = kernel._binding.forward_again(key, q.detach(), k.detach(), v.detach(), detached, seed,
                                                        torch.get_num_threads())
         known = _autograd.known(key)
-        if _autograd.library is not None and known is not None and seed is None and given is kernel._none:
-            _autograd.library.keep(kernel._records, known, (q, k, v), known.empty_of(q), None, None)
+        if _autograd.library is not None and known is not None and seed is None:
+            _autograd.library.keep(kernel._records[0], known, (q, k, v), given, known.empty_of(q))
         return result
     if not differentiable and not torch.compiler.is_compiling() and _is_eager(q, k, v, *parameters):
         return _directly(kernel, q, k, v, _given(kernel, parameters, tables, start), seed)
