@@ -548,6 +548,15 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
 {
+    /* Many rows of c do not fit in the first cache, so a few lanes of them are computed at a time. */
+    if (rows >= 16 && lanes % (vectors * 16) == 0) {
+        for (int64_t x = 0; x < lanes; x += vectors * 16)
+            for (int64_t t = 0; t < steps; t += 16)
+                dot_early_v4(vectors, vectors * 16, rows, tail, min(steps - t, 16), span, a + t * a_step, a_row,
+                    a_step, b + t * b_step + x, b_step, c + x, c_row, update,
+                    factor ? factor + x : NULL, compensation ? compensation + x : NULL, 32);
+        return;
+    }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {

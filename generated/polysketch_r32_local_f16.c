@@ -713,6 +713,35 @@ TARGET_v4 INLINE void groups_v4(int64_t rows, const int64_t lanes, int64_t steps
     }
 }
 
+/* Like groups_v4, for all rows of b, but only 4 vectors of lanes, from x = first on. Many rows of c do not fit in the
+   first cache, but these lanes of them do. */
+TARGET_v4 INLINE void strip_v4(int64_t rows, int64_t first, const int64_t lanes, int64_t steps, const float *a,
+    int64_t a_row,
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+{
+    for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
+        const int64_t some = min(steps - t, 32);
+        const uint16_t *const ahead = b + 32 * b_step;
+        int64_t r = 0, asked = 0;
+        for (; r + 6 <= rows; r += 6) { /* each group of rows prefetches a share of the rows that follow later */
+            const int64_t ask = first ? 0 : (r + 6) * some / rows;
+            if (r == 0)
+                some_lanes_v4(6, 4, 1, first, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, ask, c,
+                    c_row);
+            else
+                some_lanes_v4(6, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide,
+                    ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
+            asked = ask;
+        }
+        for (; r + 2 <= rows; r += 2)
+            some_lanes_v4(2, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
+                c + r * c_row, c_row);
+        if (r < rows)
+            some_lanes_v4(1, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
+                c + r * c_row, c_row);
+    }
+}
+
 /* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. It is read 32 rows at a time. Narrow
    elements are widened once for all rows. If a has one row, b is read 128 lanes at a time. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
@@ -722,6 +751,11 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
 {
     const int64_t early = attn_is_intel() ? 32 : 0;
     float wide[32 * 64] __attribute__((aligned(64)));
+    if (1 && update == 1 && rows >= 16 && lanes % (4 * 16) == 0) {
+        for (int64_t x = 0; x < lanes; x += 4 * 16)
+            strip_v4(rows, x, lanes, steps, a, a_row, a_step, b, b_step, wide, c, c_row);
+        return;
+    }
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
         if (rows == 1 && update == 1) {
@@ -2482,6 +2516,35 @@ TARGET_v3 INLINE void groups_v3(int64_t rows, const int64_t lanes, int64_t steps
     }
 }
 
+/* Like groups_v3, for all rows of b, but only 2 vectors of lanes, from x = first on. Many rows of c do not fit in the
+   first cache, but these lanes of them do. */
+TARGET_v3 INLINE void strip_v3(int64_t rows, int64_t first, const int64_t lanes, int64_t steps, const float *a,
+    int64_t a_row,
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        const uint16_t *const ahead = b + 32 * b_step;
+        int64_t r = 0, asked = 0;
+        for (; r + 6 <= rows; r += 6) { /* each group of rows prefetches a share of the rows that follow later */
+            const int64_t ask = first ? 0 : (r + 6) * some / rows;
+            if (r == 0)
+                some_lanes_v3(6, 2, 1, first, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, ask, c,
+                    c_row);
+            else
+                some_lanes_v3(6, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide,
+                    ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
+            asked = ask;
+        }
+        for (; r + 2 <= rows; r += 2)
+            some_lanes_v3(2, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
+                c + r * c_row, c_row);
+        if (r < rows)
+            some_lanes_v3(1, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
+                c + r * c_row, c_row);
+    }
+}
+
 /* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. It is read 16 rows at a time. Narrow
    elements are widened once for all rows. If a has one row, b is read 64 lanes at a time. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
@@ -2490,6 +2553,11 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float wide[16 * 64] __attribute__((aligned(32)));
+    if (0 && update == 1 && rows >= 16 && lanes % (2 * 8) == 0) {
+        for (int64_t x = 0; x < lanes; x += 2 * 8)
+            strip_v3(rows, x, lanes, steps, a, a_row, a_step, b, b_step, wide, c, c_row);
+        return;
+    }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
@@ -4250,6 +4318,34 @@ INLINE void groups_any(int64_t rows, const int64_t lanes, int64_t steps, const f
     }
 }
 
+/* Like groups_any, for all rows of b, but only 2 vectors of lanes, from x = first on. Many rows of c do not fit in the
+   first cache, but these lanes of them do. */
+INLINE void strip_any(int64_t rows, int64_t first, const int64_t lanes, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        const uint16_t *const ahead = b + 64 * b_step;
+        int64_t r = 0, asked = 0;
+        for (; r + 6 <= rows; r += 6) { /* each group of rows prefetches a share of the rows that follow later */
+            const int64_t ask = first ? 0 : (r + 6) * some / rows;
+            if (r == 0)
+                some_lanes_any(6, 2, 1, first, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, ask, c,
+                    c_row);
+            else
+                some_lanes_any(6, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide,
+                    ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
+            asked = ask;
+        }
+        for (; r + 2 <= rows; r += 2)
+            some_lanes_any(2, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
+                c + r * c_row, c_row);
+        if (r < rows)
+            some_lanes_any(1, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
+                c + r * c_row, c_row);
+    }
+}
+
 /* Like dot_any, but b is in memory and is prefetched as in dot_along_any. It is read 16 rows at a time. Narrow
    elements are widened once for all rows. If a has one row, b is read 32 lanes at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
@@ -4258,6 +4354,11 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
 {
     const int64_t early = 64;
     float wide[16 * 64] __attribute__((aligned(16)));
+    if (0 && update == 1 && rows >= 16 && lanes % (2 * 4) == 0) {
+        for (int64_t x = 0; x < lanes; x += 2 * 4)
+            strip_any(rows, x, lanes, steps, a, a_row, a_step, b, b_step, wide, c, c_row);
+        return;
+    }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {

@@ -24,18 +24,18 @@
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic on matrix units, tiles of 16 queries and 64 keys, in blocks of 512 queries;
      217152 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
      x86-64-v4  quadratic with products of bf16, tiles of 64 queries and 288 keys; 189440 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      261248 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      255040 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      155200 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -340,39 +340,6 @@ TARGET_v4bf16amx INLINE void exchange_v4bf16amx(vec_v4bf16amx *t)
             t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
             t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
         }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v4bf16amx INLINE void transpose_some_v4bf16amx(const float *from, int64_t from_row, int64_t rows,
-    int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
-    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
-        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
-        vec_v4bf16amx t[16];
-        if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4bf16amx(from + (row + r) * from_row + column);
-        exchange_v4bf16amx(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4bf16amx(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-TARGET_v4bf16amx APART void transpose_v4bf16amx(const float *from, int64_t from_row, int64_t rows, int64_t columns,
-    float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v4bf16amx(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 /* Like transpose_v4bf16amx, but rounds to 16-bit elements like narrowed(). */
@@ -869,12 +836,6 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx widened_v4bf16amx(const uint16_t *row, int
     return unscaled_v4bf16amx(row, x);
 }
 
-/* Returns element x of a row. */
-TARGET_v4bf16amx INLINE float element_v4bf16amx(const uint16_t *row, int64_t x)
-{
-    return widened_bf16(row[x]);
-}
-
 /* Returns the size of a row of `elements` elements, in units of uint16_t. */
 INLINE int64_t units_v4bf16amx(int64_t elements)
 {
@@ -996,6 +957,128 @@ TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last
     columns_of_4_v4bf16amx(0, rows, steps, a, a_row, b, b_row, wide, share, c, c_row);
 }
 
+/* Puts the rows of up to 2 vectors in lanes. Term s * 16 + l of all rows is at number l * steps / 16 + s. */
+TARGET_v4bf16amx INLINE void turn_rows_v4bf16amx(const int vectors, const int64_t steps, const float *a, int64_t a_row,
+    float *turned)
+{
+    const int64_t parts = steps / 16;
+    for (int v = 0; v < vectors; v++)
+        for (int64_t s = 0; s < parts; s++) {
+            vec_v4bf16amx t[16];
+            UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4bf16amx(a + (v * 16 + r) * a_row + s * 16);
+            exchange_v4bf16amx(t);
+            UNROLL for (int l = 0; l < 16; l++) store_v4bf16amx(turned + ((l * parts + s) * vectors + v) * 16, t[l]);
+        }
+}
+
+/* sum[v][k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b, for 4 rows of
+   b. Terms of `turned` are `vectors` vectors apart, those of b are 16 elements apart. */
+TARGET_v4bf16amx INLINE void turned_lane_v4bf16amx(const int vectors, const int64_t parts, const float *turned,
+    const float *b, int64_t b_row,
+    vec_v4bf16amx (*sum)[4])
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = (vec_v4bf16amx){0};
+    for (int64_t s = 0; s < parts; s++) {
+        vec_v4bf16amx x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4bf16amx(turned + (s * vectors + v) * 16);
+        UNROLL for (int n = 0; n < 4; n++) {
+            const float y = b[n * b_row + s * 16];
+            UNROLL for (int v = 0; v < vectors; v++) sum[v][n] += y * x[v];
+        }
+        __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
+    }
+}
+
+/* Adds the sums of earlier lanes to sums of as many later lanes. */
+TARGET_v4bf16amx INLINE void add_turned_v4bf16amx(const int vectors, vec_v4bf16amx (*earlier)[4],
+    vec_v4bf16amx (*sum)[4])
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = earlier[v][n] + sum[v][n];
+}
+
+/* t[v][k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
+   columns_v4bf16amx:
+   first those of each lane of a vector, then the lanes as in lane_sums_v4bf16amx. `asks` tells whether 4 rows at
+   `ahead` are prefetched. */
+TARGET_v4bf16amx INLINE void turned_columns_v4bf16amx(const int vectors, const int64_t steps, const float *turned,
+    const float *b,
+    int64_t b_row, const int asks, const uint16_t *ahead, int64_t ahead_row, vec_v4bf16amx (*t)[4])
+{
+    enum { GROUP = 16 < 4 ? 2 : 4 };
+    const int64_t parts = steps / 16, lane = parts * vectors * 16;
+    vec_v4bf16amx group[4][2][4]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later groups */
+    vec_v4bf16amx sum[2][4];
+    for (int l = 0; l < 16; l += GROUP, turned += GROUP * lane, b += GROUP) {
+        vec_v4bf16amx one[2][4], two[2][4];
+        if (asks && l % (16 / 4) == 0)
+            fetch_v4bf16amx(1, steps, ahead + l / (16 / 4) * ahead_row, ahead_row);
+        turned_lane_v4bf16amx(vectors, parts, turned, b, b_row, one);
+        turned_lane_v4bf16amx(vectors, parts, turned + lane, b + 1, b_row, sum);
+        add_turned_v4bf16amx(vectors, one, sum);
+        if (GROUP == 4) {
+            UNROLL for (int v = 0; v < vectors; v++)
+                UNROLL for (int n = 0; n < 4; n++) two[v][n] = sum[v][n];
+            turned_lane_v4bf16amx(vectors, parts, turned + 2 * lane, b + 2, b_row, one);
+            turned_lane_v4bf16amx(vectors, parts, turned + 3 * lane, b + 3, b_row, sum);
+            add_turned_v4bf16amx(vectors, one, sum);
+            add_turned_v4bf16amx(vectors, two, sum);
+        }
+        int level = 0;
+        for (int g = l / GROUP; g & 1; g /= 2) add_turned_v4bf16amx(vectors, group[level++], sum);
+        if (l + GROUP == 16) break;
+        UNROLL for (int v = 0; v < vectors; v++)
+            UNROLL for (int n = 0; n < 4; n++) group[level][v][n] = sum[v][n];
+    }
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) t[v][n] = sum[v][n];
+}
+
+/* Like all_columns_v4bf16amx, for the rows of up to 2 vectors and all columns,
+   whose number is a multiple of 16. The rows are
+   put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
+TARGET_v4bf16amx INLINE void turned_v4bf16amx(const int vectors, int64_t columns, const int64_t steps, const float *a,
+    int64_t a_row,
+    const uint16_t *b, int64_t b_row, const int asks, float *c, int64_t c_row)
+{
+    float turned[2 * 16 * 64] __attribute__((aligned(64)));
+    float wide[16 * 64] __attribute__((aligned(64)));
+    turn_rows_v4bf16amx(vectors, steps, a, a_row, turned);
+    for (int64_t x = 0; x < columns; x += 16, b += 16 * b_row) {
+        vec_v4bf16amx t[2][16];
+        widen_rows_v4bf16amx(16, steps, b, b_row, wide);
+        const float *const from = wide;
+        const int64_t from_row = steps;
+        for (int64_t k = 0; k < 16; k += 4) {
+            vec_v4bf16amx some[2][4];
+            turned_columns_v4bf16amx(vectors, steps, turned, from + k * from_row, from_row, asks,
+                b + (32 + k) * b_row, b_row, some);
+            UNROLL for (int v = 0; v < vectors; v++)
+                UNROLL for (int n = 0; n < 4; n++) t[v][k + n] = some[v][n];
+        }
+        UNROLL for (int v = 0; v < vectors; v++) {
+            exchange_v4bf16amx(t[v]);
+            UNROLL for (int r = 0; r < 16; r++) store_v4bf16amx(c + (v * 16 + r) * c_row + x, t[v][r]);
+        }
+    }
+}
+
+/* Like turned_v4bf16amx, for the rows of all whole vectors. Returns their number. */
+TARGET_v4bf16amx INLINE int64_t all_turned_v4bf16amx(int64_t rows, int64_t columns, const int64_t steps, const float *a,
+    int64_t a_row,
+    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+{
+    int64_t r = 0;
+    for (; r + 2 * 16 <= rows; r += 2 * 16)
+        turned_v4bf16amx(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+    if (r + 16 <= rows) {
+        turned_v4bf16amx(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        r += 16;
+    }
+    return r;
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 16.
    - b is in memory. It is prefetched 32 or 0 rows ahead for one row of a, otherwise 32 rows ahead. */
@@ -1004,14 +1087,20 @@ TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, 
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
     const int64_t early = attn_is_intel() ? 32 : 0;
-    for (int64_t x = 0; x < columns; x += 16, b += 16 * b_row) {
+    const int64_t whole = columns - columns % 16,
+        turned = rows < 16 ? 0 : all_turned_v4bf16amx(rows, whole, steps, a, a_row, b, b_row, c, c_row),
+        first = turned == rows ? whole : 0;
+    b += first * b_row;
+    for (int64_t x = first; x < columns; x += 16, b += 16 * b_row) {
         const int64_t last = min(16, columns - x) - 1;
         if (rows == 1 && last == 16 - 1)
             columns_v4bf16amx(1, last, steps, a, b, b_row, c + x, early);
         else if (rows == 1)
             columns_v4bf16amx(0, last, steps, a, b, b_row, c + x, 0);
         else if (last == 16 - 1)
-            all_columns_v4bf16amx(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+            all_columns_v4bf16amx(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row,
+                c + turned * c_row + x,
+                c_row);
         else
             all_columns_v4bf16amx(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
     }
@@ -1129,6 +1218,36 @@ TARGET_v4bf16amx INLINE void groups_v4bf16amx(int64_t rows, const int64_t lanes,
     }
 }
 
+/* Like groups_v4bf16amx, for all rows of b, but only 4 vectors of lanes,
+   from x = first on. Many rows of c do not fit in the
+   first cache, but these lanes of them do. */
+TARGET_v4bf16amx INLINE void strip_v4bf16amx(int64_t rows, int64_t first, const int64_t lanes, int64_t steps,
+    const float *a, int64_t a_row,
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+{
+    for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
+        const int64_t some = min(steps - t, 32);
+        const uint16_t *const ahead = b + 32 * b_step;
+        int64_t r = 0, asked = 0;
+        for (; r + 6 <= rows; r += 6) { /* each group of rows prefetches a share of the rows that follow later */
+            const int64_t ask = first ? 0 : (r + 6) * some / rows;
+            if (r == 0)
+                some_lanes_v4bf16amx(6, 4, 1, first, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, ask, c,
+                    c_row);
+            else
+                some_lanes_v4bf16amx(6, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide,
+                    ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
+            asked = ask;
+        }
+        for (; r + 2 <= rows; r += 2)
+            some_lanes_v4bf16amx(2, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
+                c + r * c_row, c_row);
+        if (r < rows)
+            some_lanes_v4bf16amx(1, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
+                c + r * c_row, c_row);
+    }
+}
+
 /* Like dot_v4bf16amx, but b is in memory and is prefetched as in dot_along_v4bf16amx. It is read 32 rows at a time.
    Narrow
    elements are widened once for all rows. If a has one row, b is read 128 lanes at a time. */
@@ -1139,6 +1258,11 @@ TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int6
 {
     const int64_t early = attn_is_intel() ? 32 : 0;
     float wide[32 * 64] __attribute__((aligned(64)));
+    if (1 && update == 1 && rows >= 16 && lanes % (4 * 16) == 0) {
+        for (int64_t x = 0; x < lanes; x += 4 * 16)
+            strip_v4bf16amx(rows, x, lanes, steps, a, a_row, a_step, b, b_step, wide, c, c_row);
+        return;
+    }
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
         if (rows == 1 && update == 1) {
@@ -1378,21 +1502,20 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_begin_v4bf16amx(const struct
     const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
-    /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? element_v4bf16amx(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
-    /* query = q_tile * 0.18033688f */
-    for (int64_t r = r0; r < r1; r += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4bf16amx(query + d * 64 + r, load_v4bf16amx(q_tile + d * 64 + r) * 0.18033688f);
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [r: 64, d: 64] */
+    /* q_tile = q, widened */
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t d = 0; d < 64; d += 16)
+            store_v4bf16amx(q_tile + r * 64 + d, widened_v4bf16amx(q + r / n_q * q_head + r % n_q * q_row, d));
+    /* query_turned = q_tile * 0.18033688f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                store_v4bf16amx(query_turned + r * 64 + d, load_v4bf16amx(q_tile + r * 64 + d) * 0.18033688f);
+            }
         }
     }
-    /* query_turned = query, with zeros beyond the last row */
-    transpose_v4bf16amx(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -1402,11 +1525,11 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_begin_2_v4bf16amx(const stru
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
         store_v4bf16amx(carried_max + r, splat_v4bf16amx(-FLT_MAX));
@@ -1442,7 +1565,7 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct 
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
@@ -1561,13 +1684,13 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_fold_v4bf16amx(const struct 
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -1618,8 +1741,8 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_queries_v4bf16amx(const stru
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     uint16_t *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -1809,38 +1932,6 @@ TARGET_v4bf16 INLINE void exchange_v4bf16(vec_v4bf16 *t)
             t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
             t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
         }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v4bf16 INLINE void transpose_some_v4bf16(const float *from, int64_t from_row, int64_t rows, int64_t columns,
-    float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
-    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
-        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
-        vec_v4bf16 t[16];
-        if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4bf16(from + (row + r) * from_row + column);
-        exchange_v4bf16(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4bf16(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-TARGET_v4bf16 APART void transpose_v4bf16(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v4bf16(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 /* Like transpose_v4bf16, but rounds to 16-bit elements like narrowed(). */
@@ -2328,12 +2419,6 @@ TARGET_v4bf16 INLINE vec_v4bf16 widened_v4bf16(const uint16_t *row, int64_t x)
     return unscaled_v4bf16(row, x);
 }
 
-/* Returns element x of a row. */
-TARGET_v4bf16 INLINE float element_v4bf16(const uint16_t *row, int64_t x)
-{
-    return widened_bf16(row[x]);
-}
-
 /* Returns the size of a row of `elements` elements, in units of uint16_t. */
 INLINE int64_t units_v4bf16(int64_t elements)
 {
@@ -2455,6 +2540,127 @@ TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int6
     columns_of_4_v4bf16(0, rows, steps, a, a_row, b, b_row, wide, share, c, c_row);
 }
 
+/* Puts the rows of up to 2 vectors in lanes. Term s * 16 + l of all rows is at number l * steps / 16 + s. */
+TARGET_v4bf16 INLINE void turn_rows_v4bf16(const int vectors, const int64_t steps, const float *a, int64_t a_row,
+    float *turned)
+{
+    const int64_t parts = steps / 16;
+    for (int v = 0; v < vectors; v++)
+        for (int64_t s = 0; s < parts; s++) {
+            vec_v4bf16 t[16];
+            UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4bf16(a + (v * 16 + r) * a_row + s * 16);
+            exchange_v4bf16(t);
+            UNROLL for (int l = 0; l < 16; l++) store_v4bf16(turned + ((l * parts + s) * vectors + v) * 16, t[l]);
+        }
+}
+
+/* sum[v][k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b, for 4 rows of
+   b. Terms of `turned` are `vectors` vectors apart, those of b are 16 elements apart. */
+TARGET_v4bf16 INLINE void turned_lane_v4bf16(const int vectors, const int64_t parts, const float *turned,
+    const float *b, int64_t b_row,
+    vec_v4bf16 (*sum)[4])
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = (vec_v4bf16){0};
+    for (int64_t s = 0; s < parts; s++) {
+        vec_v4bf16 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4bf16(turned + (s * vectors + v) * 16);
+        UNROLL for (int n = 0; n < 4; n++) {
+            const float y = b[n * b_row + s * 16];
+            UNROLL for (int v = 0; v < vectors; v++) sum[v][n] += y * x[v];
+        }
+        __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
+    }
+}
+
+/* Adds the sums of earlier lanes to sums of as many later lanes. */
+TARGET_v4bf16 INLINE void add_turned_v4bf16(const int vectors, vec_v4bf16 (*earlier)[4], vec_v4bf16 (*sum)[4])
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = earlier[v][n] + sum[v][n];
+}
+
+/* t[v][k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
+   columns_v4bf16:
+   first those of each lane of a vector, then the lanes as in lane_sums_v4bf16. `asks` tells whether 4 rows at
+   `ahead` are prefetched. */
+TARGET_v4bf16 INLINE void turned_columns_v4bf16(const int vectors, const int64_t steps, const float *turned,
+    const float *b,
+    int64_t b_row, const int asks, const uint16_t *ahead, int64_t ahead_row, vec_v4bf16 (*t)[4])
+{
+    enum { GROUP = 16 < 4 ? 2 : 4 };
+    const int64_t parts = steps / 16, lane = parts * vectors * 16;
+    vec_v4bf16 group[4][2][4]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later groups */
+    vec_v4bf16 sum[2][4];
+    for (int l = 0; l < 16; l += GROUP, turned += GROUP * lane, b += GROUP) {
+        vec_v4bf16 one[2][4], two[2][4];
+        if (asks && l % (16 / 4) == 0)
+            fetch_v4bf16(1, steps, ahead + l / (16 / 4) * ahead_row, ahead_row);
+        turned_lane_v4bf16(vectors, parts, turned, b, b_row, one);
+        turned_lane_v4bf16(vectors, parts, turned + lane, b + 1, b_row, sum);
+        add_turned_v4bf16(vectors, one, sum);
+        if (GROUP == 4) {
+            UNROLL for (int v = 0; v < vectors; v++)
+                UNROLL for (int n = 0; n < 4; n++) two[v][n] = sum[v][n];
+            turned_lane_v4bf16(vectors, parts, turned + 2 * lane, b + 2, b_row, one);
+            turned_lane_v4bf16(vectors, parts, turned + 3 * lane, b + 3, b_row, sum);
+            add_turned_v4bf16(vectors, one, sum);
+            add_turned_v4bf16(vectors, two, sum);
+        }
+        int level = 0;
+        for (int g = l / GROUP; g & 1; g /= 2) add_turned_v4bf16(vectors, group[level++], sum);
+        if (l + GROUP == 16) break;
+        UNROLL for (int v = 0; v < vectors; v++)
+            UNROLL for (int n = 0; n < 4; n++) group[level][v][n] = sum[v][n];
+    }
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) t[v][n] = sum[v][n];
+}
+
+/* Like all_columns_v4bf16, for the rows of up to 2 vectors and all columns,
+   whose number is a multiple of 16. The rows are
+   put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
+TARGET_v4bf16 INLINE void turned_v4bf16(const int vectors, int64_t columns, const int64_t steps, const float *a,
+    int64_t a_row,
+    const uint16_t *b, int64_t b_row, const int asks, float *c, int64_t c_row)
+{
+    float turned[2 * 16 * 64] __attribute__((aligned(64)));
+    float wide[16 * 64] __attribute__((aligned(64)));
+    turn_rows_v4bf16(vectors, steps, a, a_row, turned);
+    for (int64_t x = 0; x < columns; x += 16, b += 16 * b_row) {
+        vec_v4bf16 t[2][16];
+        widen_rows_v4bf16(16, steps, b, b_row, wide);
+        const float *const from = wide;
+        const int64_t from_row = steps;
+        for (int64_t k = 0; k < 16; k += 4) {
+            vec_v4bf16 some[2][4];
+            turned_columns_v4bf16(vectors, steps, turned, from + k * from_row, from_row, asks,
+                b + (32 + k) * b_row, b_row, some);
+            UNROLL for (int v = 0; v < vectors; v++)
+                UNROLL for (int n = 0; n < 4; n++) t[v][k + n] = some[v][n];
+        }
+        UNROLL for (int v = 0; v < vectors; v++) {
+            exchange_v4bf16(t[v]);
+            UNROLL for (int r = 0; r < 16; r++) store_v4bf16(c + (v * 16 + r) * c_row + x, t[v][r]);
+        }
+    }
+}
+
+/* Like turned_v4bf16, for the rows of all whole vectors. Returns their number. */
+TARGET_v4bf16 INLINE int64_t all_turned_v4bf16(int64_t rows, int64_t columns, const int64_t steps, const float *a,
+    int64_t a_row,
+    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+{
+    int64_t r = 0;
+    for (; r + 2 * 16 <= rows; r += 2 * 16)
+        turned_v4bf16(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+    if (r + 16 <= rows) {
+        turned_v4bf16(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        r += 16;
+    }
+    return r;
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 16.
    - b is in memory. It is prefetched 32 or 0 rows ahead for one row of a, otherwise 32 rows ahead. */
@@ -2463,14 +2669,20 @@ TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const 
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
     const int64_t early = attn_is_intel() ? 32 : 0;
-    for (int64_t x = 0; x < columns; x += 16, b += 16 * b_row) {
+    const int64_t whole = columns - columns % 16,
+        turned = rows < 16 ? 0 : all_turned_v4bf16(rows, whole, steps, a, a_row, b, b_row, c, c_row),
+        first = turned == rows ? whole : 0;
+    b += first * b_row;
+    for (int64_t x = first; x < columns; x += 16, b += 16 * b_row) {
         const int64_t last = min(16, columns - x) - 1;
         if (rows == 1 && last == 16 - 1)
             columns_v4bf16(1, last, steps, a, b, b_row, c + x, early);
         else if (rows == 1)
             columns_v4bf16(0, last, steps, a, b, b_row, c + x, 0);
         else if (last == 16 - 1)
-            all_columns_v4bf16(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+            all_columns_v4bf16(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row,
+                c + turned * c_row + x,
+                c_row);
         else
             all_columns_v4bf16(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
     }
@@ -2584,6 +2796,36 @@ TARGET_v4bf16 INLINE void groups_v4bf16(int64_t rows, const int64_t lanes, int64
     }
 }
 
+/* Like groups_v4bf16, for all rows of b, but only 4 vectors of lanes,
+   from x = first on. Many rows of c do not fit in the
+   first cache, but these lanes of them do. */
+TARGET_v4bf16 INLINE void strip_v4bf16(int64_t rows, int64_t first, const int64_t lanes, int64_t steps, const float *a,
+    int64_t a_row,
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+{
+    for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
+        const int64_t some = min(steps - t, 32);
+        const uint16_t *const ahead = b + 32 * b_step;
+        int64_t r = 0, asked = 0;
+        for (; r + 6 <= rows; r += 6) { /* each group of rows prefetches a share of the rows that follow later */
+            const int64_t ask = first ? 0 : (r + 6) * some / rows;
+            if (r == 0)
+                some_lanes_v4bf16(6, 4, 1, first, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, ask, c,
+                    c_row);
+            else
+                some_lanes_v4bf16(6, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide,
+                    ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
+            asked = ask;
+        }
+        for (; r + 2 <= rows; r += 2)
+            some_lanes_v4bf16(2, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
+                c + r * c_row, c_row);
+        if (r < rows)
+            some_lanes_v4bf16(1, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
+                c + r * c_row, c_row);
+    }
+}
+
 /* Like dot_v4bf16, but b is in memory and is prefetched as in dot_along_v4bf16. It is read 32 rows at a time. Narrow
    elements are widened once for all rows. If a has one row, b is read 128 lanes at a time. */
 TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
@@ -2593,6 +2835,11 @@ TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t la
 {
     const int64_t early = attn_is_intel() ? 32 : 0;
     float wide[32 * 64] __attribute__((aligned(64)));
+    if (1 && update == 1 && rows >= 16 && lanes % (4 * 16) == 0) {
+        for (int64_t x = 0; x < lanes; x += 4 * 16)
+            strip_v4bf16(rows, x, lanes, steps, a, a_row, a_step, b, b_step, wide, c, c_row);
+        return;
+    }
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
         if (rows == 1 && update == 1) {
@@ -2817,21 +3064,20 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_begin_v4bf16(const struct call 
     const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
-    /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? element_v4bf16(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
-    /* query = q_tile * 0.18033688f */
-    for (int64_t r = r0; r < r1; r += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4bf16(query + d * 64 + r, load_v4bf16(q_tile + d * 64 + r) * 0.18033688f);
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [r: 64, d: 64] */
+    /* q_tile = q, widened */
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t d = 0; d < 64; d += 16)
+            store_v4bf16(q_tile + r * 64 + d, widened_v4bf16(q + r / n_q * q_head + r % n_q * q_row, d));
+    /* query_turned = q_tile * 0.18033688f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                store_v4bf16(query_turned + r * 64 + d, load_v4bf16(q_tile + r * 64 + d) * 0.18033688f);
+            }
         }
     }
-    /* query_turned = query, with zeros beyond the last row */
-    transpose_v4bf16(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2841,11 +3087,11 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_begin_2_v4bf16(const struct cal
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
         store_v4bf16(carried_max + r, splat_v4bf16(-FLT_MAX));
@@ -2881,7 +3127,7 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
@@ -2999,13 +3245,13 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_fold_v4bf16(const struct call *
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -3054,8 +3300,8 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_queries_v4bf16(const struct cal
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     uint16_t *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -3227,37 +3473,6 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
             t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
             t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
         }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
-    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
-        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
-        vec_v4 t[16];
-        if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 /* Like transpose_v4, but rounds to 16-bit elements like narrowed(). */
@@ -3669,6 +3884,123 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
     columns_of_4_v4(0, rows, steps, a, a_row, b, b_row, wide, share, c, c_row);
 }
 
+/* Puts the rows of up to 2 vectors in lanes. Term s * 16 + l of all rows is at number l * steps / 16 + s. */
+TARGET_v4 INLINE void turn_rows_v4(const int vectors, const int64_t steps, const float *a, int64_t a_row, float *turned)
+{
+    const int64_t parts = steps / 16;
+    for (int v = 0; v < vectors; v++)
+        for (int64_t s = 0; s < parts; s++) {
+            vec_v4 t[16];
+            UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(a + (v * 16 + r) * a_row + s * 16);
+            exchange_v4(t);
+            UNROLL for (int l = 0; l < 16; l++) store_v4(turned + ((l * parts + s) * vectors + v) * 16, t[l]);
+        }
+}
+
+/* sum[v][k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b, for 4 rows of
+   b. Terms of `turned` are `vectors` vectors apart, those of b are 16 elements apart. */
+TARGET_v4 INLINE void turned_lane_v4(const int vectors, const int64_t parts, const float *turned, const float *b,
+    int64_t b_row,
+    vec_v4 (*sum)[4])
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = (vec_v4){0};
+    for (int64_t s = 0; s < parts; s++) {
+        vec_v4 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(turned + (s * vectors + v) * 16);
+        UNROLL for (int n = 0; n < 4; n++) {
+            const float y = b[n * b_row + s * 16];
+            UNROLL for (int v = 0; v < vectors; v++) sum[v][n] += y * x[v];
+        }
+        __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
+    }
+}
+
+/* Adds the sums of earlier lanes to sums of as many later lanes. */
+TARGET_v4 INLINE void add_turned_v4(const int vectors, vec_v4 (*earlier)[4], vec_v4 (*sum)[4])
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = earlier[v][n] + sum[v][n];
+}
+
+/* t[v][k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
+   columns_v4:
+   first those of each lane of a vector, then the lanes as in lane_sums_v4. `asks` tells whether 4 rows at
+   `ahead` are prefetched. */
+TARGET_v4 INLINE void turned_columns_v4(const int vectors, const int64_t steps, const float *turned, const float *b,
+    int64_t b_row, const int asks, const uint16_t *ahead, int64_t ahead_row, vec_v4 (*t)[4])
+{
+    enum { GROUP = 16 < 4 ? 2 : 4 };
+    const int64_t parts = steps / 16, lane = parts * vectors * 16;
+    vec_v4 group[4][2][4]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later groups */
+    vec_v4 sum[2][4];
+    for (int l = 0; l < 16; l += GROUP, turned += GROUP * lane, b += GROUP) {
+        vec_v4 one[2][4], two[2][4];
+        if (asks && l % (16 / 4) == 0)
+            fetch_v4(1, steps, ahead + l / (16 / 4) * ahead_row, ahead_row);
+        turned_lane_v4(vectors, parts, turned, b, b_row, one);
+        turned_lane_v4(vectors, parts, turned + lane, b + 1, b_row, sum);
+        add_turned_v4(vectors, one, sum);
+        if (GROUP == 4) {
+            UNROLL for (int v = 0; v < vectors; v++)
+                UNROLL for (int n = 0; n < 4; n++) two[v][n] = sum[v][n];
+            turned_lane_v4(vectors, parts, turned + 2 * lane, b + 2, b_row, one);
+            turned_lane_v4(vectors, parts, turned + 3 * lane, b + 3, b_row, sum);
+            add_turned_v4(vectors, one, sum);
+            add_turned_v4(vectors, two, sum);
+        }
+        int level = 0;
+        for (int g = l / GROUP; g & 1; g /= 2) add_turned_v4(vectors, group[level++], sum);
+        if (l + GROUP == 16) break;
+        UNROLL for (int v = 0; v < vectors; v++)
+            UNROLL for (int n = 0; n < 4; n++) group[level][v][n] = sum[v][n];
+    }
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) t[v][n] = sum[v][n];
+}
+
+/* Like all_columns_v4, for the rows of up to 2 vectors and all columns, whose number is a multiple of 16. The rows are
+   put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
+TARGET_v4 INLINE void turned_v4(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const uint16_t *b, int64_t b_row, const int asks, float *c, int64_t c_row)
+{
+    float turned[2 * 16 * 64] __attribute__((aligned(64)));
+    float wide[16 * 64] __attribute__((aligned(64)));
+    turn_rows_v4(vectors, steps, a, a_row, turned);
+    for (int64_t x = 0; x < columns; x += 16, b += 16 * b_row) {
+        vec_v4 t[2][16];
+        widen_rows_v4(16, steps, b, b_row, wide);
+        const float *const from = wide;
+        const int64_t from_row = steps;
+        for (int64_t k = 0; k < 16; k += 4) {
+            vec_v4 some[2][4];
+            turned_columns_v4(vectors, steps, turned, from + k * from_row, from_row, asks,
+                b + (32 + k) * b_row, b_row, some);
+            UNROLL for (int v = 0; v < vectors; v++)
+                UNROLL for (int n = 0; n < 4; n++) t[v][k + n] = some[v][n];
+        }
+        UNROLL for (int v = 0; v < vectors; v++) {
+            exchange_v4(t[v]);
+            UNROLL for (int r = 0; r < 16; r++) store_v4(c + (v * 16 + r) * c_row + x, t[v][r]);
+        }
+    }
+}
+
+/* Like turned_v4, for the rows of all whole vectors. Returns their number. */
+TARGET_v4 INLINE int64_t all_turned_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a,
+    int64_t a_row,
+    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+{
+    int64_t r = 0;
+    for (; r + 2 * 16 <= rows; r += 2 * 16)
+        turned_v4(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+    if (r + 16 <= rows) {
+        turned_v4(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        r += 16;
+    }
+    return r;
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 16.
    - b is in memory. It is prefetched 32 or 0 rows ahead for one row of a, otherwise 32 rows ahead. */
@@ -3676,14 +4008,19 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
     const int64_t early = attn_is_intel() ? 32 : 0;
-    for (int64_t x = 0; x < columns; x += 16, b += 16 * b_row) {
+    const int64_t whole = columns - columns % 16,
+        turned = rows < 16 ? 0 : all_turned_v4(rows, whole, steps, a, a_row, b, b_row, c, c_row),
+        first = turned == rows ? whole : 0;
+    b += first * b_row;
+    for (int64_t x = first; x < columns; x += 16, b += 16 * b_row) {
         const int64_t last = min(16, columns - x) - 1;
         if (rows == 1 && last == 16 - 1)
             columns_v4(1, last, steps, a, b, b_row, c + x, early);
         else if (rows == 1)
             columns_v4(0, last, steps, a, b, b_row, c + x, 0);
         else if (last == 16 - 1)
-            all_columns_v4(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+            all_columns_v4(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
+                c_row);
         else
             all_columns_v4(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
     }
@@ -3796,6 +4133,35 @@ TARGET_v4 INLINE void groups_v4(int64_t rows, const int64_t lanes, int64_t steps
     }
 }
 
+/* Like groups_v4, for all rows of b, but only 4 vectors of lanes, from x = first on. Many rows of c do not fit in the
+   first cache, but these lanes of them do. */
+TARGET_v4 INLINE void strip_v4(int64_t rows, int64_t first, const int64_t lanes, int64_t steps, const float *a,
+    int64_t a_row,
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+{
+    for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
+        const int64_t some = min(steps - t, 32);
+        const uint16_t *const ahead = b + 32 * b_step;
+        int64_t r = 0, asked = 0;
+        for (; r + 6 <= rows; r += 6) { /* each group of rows prefetches a share of the rows that follow later */
+            const int64_t ask = first ? 0 : (r + 6) * some / rows;
+            if (r == 0)
+                some_lanes_v4(6, 4, 1, first, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, ask, c,
+                    c_row);
+            else
+                some_lanes_v4(6, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide,
+                    ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
+            asked = ask;
+        }
+        for (; r + 2 <= rows; r += 2)
+            some_lanes_v4(2, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
+                c + r * c_row, c_row);
+        if (r < rows)
+            some_lanes_v4(1, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
+                c + r * c_row, c_row);
+    }
+}
+
 /* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. It is read 32 rows at a time. Narrow
    elements are widened once for all rows. If a has one row, b is read 128 lanes at a time. */
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
@@ -3805,6 +4171,11 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
 {
     const int64_t early = attn_is_intel() ? 32 : 0;
     float wide[32 * 64] __attribute__((aligned(64)));
+    if (1 && update == 1 && rows >= 16 && lanes % (4 * 16) == 0) {
+        for (int64_t x = 0; x < lanes; x += 4 * 16)
+            strip_v4(rows, x, lanes, steps, a, a_row, a_step, b, b_step, wide, c, c_row);
+        return;
+    }
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
         if (rows == 1 && update == 1) {
@@ -4066,21 +4437,20 @@ TARGET_v4 APART void softmax_causal_bf16_few_begin_v4(const struct call *call, i
     const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
-    /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? element_v4(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
-    /* query = q_tile * 0.18033688f */
-    for (int64_t r = r0; r < r1; r += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(query + d * 64 + r, load_v4(q_tile + d * 64 + r) * 0.18033688f);
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [r: 64, d: 64] */
+    /* q_tile = q, widened */
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t d = 0; d < 64; d += 16)
+            store_v4(q_tile + r * 64 + d, widened_v4(q + r / n_q * q_head + r % n_q * q_row, d));
+    /* query_turned = q_tile * 0.18033688f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                store_v4(query_turned + r * 64 + d, load_v4(q_tile + r * 64 + d) * 0.18033688f);
+            }
         }
     }
-    /* query_turned = query, with zeros beyond the last row */
-    transpose_v4(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -4090,11 +4460,11 @@ TARGET_v4 APART void softmax_causal_bf16_few_begin_2_v4(const struct call *call,
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
         store_v4(carried_max + r, splat_v4(-FLT_MAX));
@@ -4130,7 +4500,7 @@ TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, in
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
@@ -4247,13 +4617,13 @@ TARGET_v4 APART void softmax_causal_bf16_few_fold_v4(const struct call *call, in
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -4302,8 +4672,8 @@ TARGET_v4 APART void softmax_causal_bf16_few_queries_v4(const struct call *call,
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     uint16_t *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -4462,37 +4832,6 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
             t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
             t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
         }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
-    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
-        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
-        vec_v3 t[8];
-        if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 /* Like transpose_v3, but rounds to 16-bit elements like narrowed(). */
@@ -4891,20 +5230,142 @@ TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows
     columns_of_4_v3(0, rows, steps, a, a_row, b, b_row, wide, share, c, c_row);
 }
 
+/* Puts the rows of up to 2 vectors in lanes. Term s * 8 + l of all rows is at number l * steps / 8 + s. */
+TARGET_v3 INLINE void turn_rows_v3(const int vectors, const int64_t steps, const float *a, int64_t a_row, float *turned)
+{
+    const int64_t parts = steps / 8;
+    for (int v = 0; v < vectors; v++)
+        for (int64_t s = 0; s < parts; s++) {
+            vec_v3 t[8];
+            UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(a + (v * 8 + r) * a_row + s * 8);
+            exchange_v3(t);
+            UNROLL for (int l = 0; l < 8; l++) store_v3(turned + ((l * parts + s) * vectors + v) * 8, t[l]);
+        }
+}
+
+/* sum[v][k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b, for 4 rows of
+   b. Terms of `turned` are `vectors` vectors apart, those of b are 8 elements apart. */
+TARGET_v3 INLINE void turned_lane_v3(const int vectors, const int64_t parts, const float *turned, const float *b,
+    int64_t b_row,
+    vec_v3 (*sum)[4])
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = (vec_v3){0};
+    for (int64_t s = 0; s < parts; s++) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(turned + (s * vectors + v) * 8);
+        UNROLL for (int n = 0; n < 4; n++) {
+            const float y = b[n * b_row + s * 8];
+            UNROLL for (int v = 0; v < vectors; v++) sum[v][n] += y * x[v];
+        }
+        __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
+    }
+}
+
+/* Adds the sums of earlier lanes to sums of as many later lanes. */
+TARGET_v3 INLINE void add_turned_v3(const int vectors, vec_v3 (*earlier)[4], vec_v3 (*sum)[4])
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = earlier[v][n] + sum[v][n];
+}
+
+/* t[v][k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
+   columns_v3:
+   first those of each lane of a vector, then the lanes as in lane_sums_v3. `asks` tells whether 4 rows at
+   `ahead` are prefetched. */
+TARGET_v3 INLINE void turned_columns_v3(const int vectors, const int64_t steps, const float *turned, const float *b,
+    int64_t b_row, const int asks, const uint16_t *ahead, int64_t ahead_row, vec_v3 (*t)[4])
+{
+    enum { GROUP = 8 < 4 ? 2 : 4 };
+    const int64_t parts = steps / 8, lane = parts * vectors * 8;
+    vec_v3 group[3][2][4]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later groups */
+    vec_v3 sum[2][4];
+    for (int l = 0; l < 8; l += GROUP, turned += GROUP * lane, b += GROUP) {
+        vec_v3 one[2][4], two[2][4];
+        if (asks && l % (8 / 4) == 0)
+            fetch_v3(1, steps, ahead + l / (8 / 4) * ahead_row, ahead_row);
+        turned_lane_v3(vectors, parts, turned, b, b_row, one);
+        turned_lane_v3(vectors, parts, turned + lane, b + 1, b_row, sum);
+        add_turned_v3(vectors, one, sum);
+        if (GROUP == 4) {
+            UNROLL for (int v = 0; v < vectors; v++)
+                UNROLL for (int n = 0; n < 4; n++) two[v][n] = sum[v][n];
+            turned_lane_v3(vectors, parts, turned + 2 * lane, b + 2, b_row, one);
+            turned_lane_v3(vectors, parts, turned + 3 * lane, b + 3, b_row, sum);
+            add_turned_v3(vectors, one, sum);
+            add_turned_v3(vectors, two, sum);
+        }
+        int level = 0;
+        for (int g = l / GROUP; g & 1; g /= 2) add_turned_v3(vectors, group[level++], sum);
+        if (l + GROUP == 8) break;
+        UNROLL for (int v = 0; v < vectors; v++)
+            UNROLL for (int n = 0; n < 4; n++) group[level][v][n] = sum[v][n];
+    }
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) t[v][n] = sum[v][n];
+}
+
+/* Like all_columns_v3, for the rows of up to 2 vectors and all columns, whose number is a multiple of 8. The rows are
+   put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
+TARGET_v3 INLINE void turned_v3(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const uint16_t *b, int64_t b_row, const int asks, float *c, int64_t c_row)
+{
+    float turned[2 * 8 * 64] __attribute__((aligned(32)));
+    float wide[8 * 64] __attribute__((aligned(32)));
+    turn_rows_v3(vectors, steps, a, a_row, turned);
+    for (int64_t x = 0; x < columns; x += 8, b += 8 * b_row) {
+        vec_v3 t[2][8];
+        widen_rows_v3(8, steps, b, b_row, wide);
+        const float *const from = wide;
+        const int64_t from_row = steps;
+        for (int64_t k = 0; k < 8; k += 4) {
+            vec_v3 some[2][4];
+            turned_columns_v3(vectors, steps, turned, from + k * from_row, from_row, asks,
+                b + (32 + k) * b_row, b_row, some);
+            UNROLL for (int v = 0; v < vectors; v++)
+                UNROLL for (int n = 0; n < 4; n++) t[v][k + n] = some[v][n];
+        }
+        UNROLL for (int v = 0; v < vectors; v++) {
+            exchange_v3(t[v]);
+            UNROLL for (int r = 0; r < 8; r++) store_v3(c + (v * 8 + r) * c_row + x, t[v][r]);
+        }
+    }
+}
+
+/* Like turned_v3, for the rows of all whole vectors. Returns their number. */
+TARGET_v3 INLINE int64_t all_turned_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a,
+    int64_t a_row,
+    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+{
+    int64_t r = 0;
+    for (; r + 2 * 8 <= rows; r += 2 * 8)
+        turned_v3(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+    if (r + 8 <= rows) {
+        turned_v3(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        r += 8;
+    }
+    return r;
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 8.
    - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
-    for (int64_t x = 0; x < columns; x += 8, b += 8 * b_row) {
+    const int64_t whole = columns - columns % 8,
+        turned = rows < 8 ? 0 : all_turned_v3(rows, whole, steps, a, a_row, b, b_row, c, c_row),
+        first = turned == rows ? whole : 0;
+    b += first * b_row;
+    for (int64_t x = first; x < columns; x += 8, b += 8 * b_row) {
         const int64_t last = min(8, columns - x) - 1;
         if (rows == 1 && last == 8 - 1)
             columns_v3(1, last, steps, a, b, b_row, c + x);
         else if (rows == 1)
             columns_v3(0, last, steps, a, b, b_row, c + x);
         else if (last == 8 - 1)
-            all_columns_v3(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+            all_columns_v3(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
+                c_row);
         else
             all_columns_v3(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
     }
@@ -5016,6 +5477,35 @@ TARGET_v3 INLINE void groups_v3(int64_t rows, const int64_t lanes, int64_t steps
     }
 }
 
+/* Like groups_v3, for all rows of b, but only 2 vectors of lanes, from x = first on. Many rows of c do not fit in the
+   first cache, but these lanes of them do. */
+TARGET_v3 INLINE void strip_v3(int64_t rows, int64_t first, const int64_t lanes, int64_t steps, const float *a,
+    int64_t a_row,
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        const uint16_t *const ahead = b + 32 * b_step;
+        int64_t r = 0, asked = 0;
+        for (; r + 6 <= rows; r += 6) { /* each group of rows prefetches a share of the rows that follow later */
+            const int64_t ask = first ? 0 : (r + 6) * some / rows;
+            if (r == 0)
+                some_lanes_v3(6, 2, 1, first, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, ask, c,
+                    c_row);
+            else
+                some_lanes_v3(6, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide,
+                    ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
+            asked = ask;
+        }
+        for (; r + 2 <= rows; r += 2)
+            some_lanes_v3(2, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
+                c + r * c_row, c_row);
+        if (r < rows)
+            some_lanes_v3(1, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
+                c + r * c_row, c_row);
+    }
+}
+
 /* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. It is read 16 rows at a time. Narrow
    elements are widened once for all rows. If a has one row, b is read 64 lanes at a time. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
@@ -5024,6 +5514,11 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float wide[16 * 64] __attribute__((aligned(32)));
+    if (0 && update == 1 && rows >= 16 && lanes % (2 * 8) == 0) {
+        for (int64_t x = 0; x < lanes; x += 2 * 8)
+            strip_v3(rows, x, lanes, steps, a, a_row, a_step, b, b_step, wide, c, c_row);
+        return;
+    }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
@@ -5285,21 +5780,20 @@ TARGET_v3 APART void softmax_causal_bf16_few_begin_v3(const struct call *call, i
     const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
-    /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? element_v3(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
-    /* query = q_tile * 0.18033688f */
-    for (int64_t r = r0; r < r1; r += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(query + d * 64 + r, load_v3(q_tile + d * 64 + r) * 0.18033688f);
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [r: 64, d: 64] */
+    /* q_tile = q, widened */
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t d = 0; d < 64; d += 8)
+            store_v3(q_tile + r * 64 + d, widened_v3(q + r / n_q * q_head + r % n_q * q_row, d));
+    /* query_turned = q_tile * 0.18033688f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                store_v3(query_turned + r * 64 + d, load_v3(q_tile + r * 64 + d) * 0.18033688f);
+            }
         }
     }
-    /* query_turned = query, with zeros beyond the last row */
-    transpose_v3(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -5309,11 +5803,11 @@ TARGET_v3 APART void softmax_causal_bf16_few_begin_2_v3(const struct call *call,
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
         store_v3(carried_max + r, splat_v3(-FLT_MAX));
@@ -5349,7 +5843,7 @@ TARGET_v3 APART void softmax_causal_bf16_few_keys_v3(const struct call *call, in
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
@@ -5466,13 +5960,13 @@ TARGET_v3 APART void softmax_causal_bf16_few_fold_v3(const struct call *call, in
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -5521,8 +6015,8 @@ TARGET_v3 APART void softmax_causal_bf16_few_queries_v3(const struct call *call,
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     uint16_t *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -5667,37 +6161,6 @@ INLINE void exchange_any(vec_any *t)
             t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
             t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
         }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
-    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
-        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
-        vec_any t[4];
-        if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 /* Like transpose_any, but rounds to 16-bit elements like narrowed(). */
@@ -6091,6 +6554,121 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
     columns_of_4_any(0, rows, steps, a, a_row, b, b_row, wide, share, c, c_row);
 }
 
+/* Puts the rows of up to 2 vectors in lanes. Term s * 4 + l of all rows is at number l * steps / 4 + s. */
+INLINE void turn_rows_any(const int vectors, const int64_t steps, const float *a, int64_t a_row, float *turned)
+{
+    const int64_t parts = steps / 4;
+    for (int v = 0; v < vectors; v++)
+        for (int64_t s = 0; s < parts; s++) {
+            vec_any t[4];
+            UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(a + (v * 4 + r) * a_row + s * 4);
+            exchange_any(t);
+            UNROLL for (int l = 0; l < 4; l++) store_any(turned + ((l * parts + s) * vectors + v) * 4, t[l]);
+        }
+}
+
+/* sum[v][k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b, for 4 rows of
+   b. Terms of `turned` are `vectors` vectors apart, those of b are 4 elements apart. */
+INLINE void turned_lane_any(const int vectors, const int64_t parts, const float *turned, const float *b, int64_t b_row,
+    vec_any (*sum)[4])
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = (vec_any){0};
+    for (int64_t s = 0; s < parts; s++) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(turned + (s * vectors + v) * 4);
+        UNROLL for (int n = 0; n < 4; n++) {
+            const float y = b[n * b_row + s * 4];
+            UNROLL for (int v = 0; v < vectors; v++) sum[v][n] += y * x[v];
+        }
+        __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
+    }
+}
+
+/* Adds the sums of earlier lanes to sums of as many later lanes. */
+INLINE void add_turned_any(const int vectors, vec_any (*earlier)[4], vec_any (*sum)[4])
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = earlier[v][n] + sum[v][n];
+}
+
+/* t[v][k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
+   columns_any:
+   first those of each lane of a vector, then the lanes as in lane_sums_any. `asks` tells whether 4 rows at
+   `ahead` are prefetched. */
+INLINE void turned_columns_any(const int vectors, const int64_t steps, const float *turned, const float *b,
+    int64_t b_row, const int asks, const uint16_t *ahead, int64_t ahead_row, vec_any (*t)[4])
+{
+    enum { GROUP = 4 < 4 ? 2 : 4 };
+    const int64_t parts = steps / 4, lane = parts * vectors * 4;
+    vec_any group[2][2][4]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later groups */
+    vec_any sum[2][4];
+    for (int l = 0; l < 4; l += GROUP, turned += GROUP * lane, b += GROUP) {
+        vec_any one[2][4], two[2][4];
+        if (asks && l % (4 / 4) == 0)
+            fetch_any(1, steps, ahead + l / (4 / 4) * ahead_row, ahead_row);
+        turned_lane_any(vectors, parts, turned, b, b_row, one);
+        turned_lane_any(vectors, parts, turned + lane, b + 1, b_row, sum);
+        add_turned_any(vectors, one, sum);
+        if (GROUP == 4) {
+            UNROLL for (int v = 0; v < vectors; v++)
+                UNROLL for (int n = 0; n < 4; n++) two[v][n] = sum[v][n];
+            turned_lane_any(vectors, parts, turned + 2 * lane, b + 2, b_row, one);
+            turned_lane_any(vectors, parts, turned + 3 * lane, b + 3, b_row, sum);
+            add_turned_any(vectors, one, sum);
+            add_turned_any(vectors, two, sum);
+        }
+        int level = 0;
+        for (int g = l / GROUP; g & 1; g /= 2) add_turned_any(vectors, group[level++], sum);
+        if (l + GROUP == 4) break;
+        UNROLL for (int v = 0; v < vectors; v++)
+            UNROLL for (int n = 0; n < 4; n++) group[level][v][n] = sum[v][n];
+    }
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) t[v][n] = sum[v][n];
+}
+
+/* Like all_columns_any, for the rows of up to 2 vectors and all columns, whose number is a multiple of 4. The rows are
+   put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
+INLINE void turned_any(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const uint16_t *b, int64_t b_row, const int asks, float *c, int64_t c_row)
+{
+    float turned[2 * 4 * 64] __attribute__((aligned(16)));
+    float wide[4 * 64] __attribute__((aligned(16)));
+    turn_rows_any(vectors, steps, a, a_row, turned);
+    for (int64_t x = 0; x < columns; x += 4, b += 4 * b_row) {
+        vec_any t[2][4];
+        widen_rows_any(4, steps, b, b_row, wide);
+        const float *const from = wide;
+        const int64_t from_row = steps;
+        for (int64_t k = 0; k < 4; k += 4) {
+            vec_any some[2][4];
+            turned_columns_any(vectors, steps, turned, from + k * from_row, from_row, asks,
+                b + (64 + k) * b_row, b_row, some);
+            UNROLL for (int v = 0; v < vectors; v++)
+                UNROLL for (int n = 0; n < 4; n++) t[v][k + n] = some[v][n];
+        }
+        UNROLL for (int v = 0; v < vectors; v++) {
+            exchange_any(t[v]);
+            UNROLL for (int r = 0; r < 4; r++) store_any(c + (v * 4 + r) * c_row + x, t[v][r]);
+        }
+    }
+}
+
+/* Like turned_any, for the rows of all whole vectors. Returns their number. */
+INLINE int64_t all_turned_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+{
+    int64_t r = 0;
+    for (; r + 2 * 4 <= rows; r += 2 * 4)
+        turned_any(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+    if (r + 4 <= rows) {
+        turned_any(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        r += 4;
+    }
+    return r;
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 4.
    - b is in memory. It is prefetched 64 rows ahead for one row of a, otherwise 64 rows ahead. */
@@ -6098,14 +6676,19 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
     const int64_t early = 64;
-    for (int64_t x = 0; x < columns; x += 4, b += 4 * b_row) {
+    const int64_t whole = columns - columns % 4,
+        turned = rows < 4 ? 0 : all_turned_any(rows, whole, steps, a, a_row, b, b_row, c, c_row),
+        first = turned == rows ? whole : 0;
+    b += first * b_row;
+    for (int64_t x = first; x < columns; x += 4, b += 4 * b_row) {
         const int64_t last = min(4, columns - x) - 1;
         if (rows == 1 && last == 4 - 1)
             columns_any(1, last, steps, a, b, b_row, c + x, early);
         else if (rows == 1)
             columns_any(0, last, steps, a, b, b_row, c + x, 0);
         else if (last == 4 - 1)
-            all_columns_any(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+            all_columns_any(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
+                c_row);
         else
             all_columns_any(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
     }
@@ -6217,6 +6800,34 @@ INLINE void groups_any(int64_t rows, const int64_t lanes, int64_t steps, const f
     }
 }
 
+/* Like groups_any, for all rows of b, but only 2 vectors of lanes, from x = first on. Many rows of c do not fit in the
+   first cache, but these lanes of them do. */
+INLINE void strip_any(int64_t rows, int64_t first, const int64_t lanes, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        const uint16_t *const ahead = b + 64 * b_step;
+        int64_t r = 0, asked = 0;
+        for (; r + 6 <= rows; r += 6) { /* each group of rows prefetches a share of the rows that follow later */
+            const int64_t ask = first ? 0 : (r + 6) * some / rows;
+            if (r == 0)
+                some_lanes_any(6, 2, 1, first, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, ask, c,
+                    c_row);
+            else
+                some_lanes_any(6, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide,
+                    ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
+            asked = ask;
+        }
+        for (; r + 2 <= rows; r += 2)
+            some_lanes_any(2, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
+                c + r * c_row, c_row);
+        if (r < rows)
+            some_lanes_any(1, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
+                c + r * c_row, c_row);
+    }
+}
+
 /* Like dot_any, but b is in memory and is prefetched as in dot_along_any. It is read 16 rows at a time. Narrow
    elements are widened once for all rows. If a has one row, b is read 32 lanes at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
@@ -6225,6 +6836,11 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
 {
     const int64_t early = 64;
     float wide[16 * 64] __attribute__((aligned(16)));
+    if (0 && update == 1 && rows >= 16 && lanes % (2 * 4) == 0) {
+        for (int64_t x = 0; x < lanes; x += 2 * 4)
+            strip_any(rows, x, lanes, steps, a, a_row, a_step, b, b_step, wide, c, c_row);
+        return;
+    }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
@@ -6487,21 +7103,20 @@ APART void softmax_causal_bf16_few_begin_any(const struct call *call, int64_t ta
     const uint16_t *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
-    /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? element_any(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
-    /* query = q_tile * 0.18033688f */
-    for (int64_t r = r0; r < r1; r += 4) {
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(query + d * 64 + r, load_any(q_tile + d * 64 + r) * 0.18033688f);
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [r: 64, d: 64] */
+    /* q_tile = q, widened */
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t d = 0; d < 64; d += 4)
+            store_any(q_tile + r * 64 + d, widened_any(q + r / n_q * q_head + r % n_q * q_row, d));
+    /* query_turned = q_tile * 0.18033688f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                store_any(query_turned + r * 64 + d, load_any(q_tile + r * 64 + d) * 0.18033688f);
+            }
         }
     }
-    /* query_turned = query, with zeros beyond the last row */
-    transpose_any(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -6511,11 +7126,11 @@ APART void softmax_causal_bf16_few_begin_2_any(const struct call *call, int64_t 
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
         store_any(carried_max + r, splat_any(-FLT_MAX));
@@ -6551,7 +7166,7 @@ APART void softmax_causal_bf16_few_keys_any(const struct call *call, int64_t tas
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
@@ -6668,13 +7283,13 @@ APART void softmax_causal_bf16_few_fold_any(const struct call *call, int64_t tas
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -6723,8 +7338,8 @@ APART void softmax_causal_bf16_few_queries_any(const struct call *call, int64_t 
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     uint16_t *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -6806,33 +7421,33 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #if defined(__x86_64__) || defined(ATTN_EMULATE_TILES)
     if (attn_tiles() && attn_avx512_bf16() && attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_causal_bf16_few_v4bf16amx,
-            .tile = 0, .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+            .tile = 0, .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_causal_bf16_rows_v4bf16amx, .tile = 512, .own = 217152, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__) && !defined(ATTN_EMULATE_TILES)
     if (attn_avx512_bf16() && attn_x86_64_level() >= 4 && (ATTN_SLOWER_TOO || !attn_is_intel())) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_causal_bf16_few_v4bf16,
-            .tile = 0, .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+            .tile = 0, .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_causal_bf16_rows_v4bf16, .tile = 64, .own = 189440, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_causal_bf16_few_v4, .tile = 0,
-            .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+            .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_causal_bf16_rows_v4, .tile = 256, .own = 261248, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_causal_bf16_few_v3, .tile = 0,
-            .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+            .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_causal_bf16_rows_v3, .tile = 256, .own = 255040, .of_pair = 128};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_causal_bf16_few_any, .tile = 0,
-        .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+        .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
     return (struct version){.rows = softmax_causal_bf16_rows_any, .tile = 128, .own = 155200, .of_pair = 128};
 }
 

@@ -27,11 +27,11 @@
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -309,12 +309,6 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
     for (int64_t row = whole; row < rows; row++)
         for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
-}
-
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 /* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
@@ -713,20 +707,140 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
     for (int64_t r = 0; r < rows; r++) columns_v4(0, last, steps, a + r * a_row, b, b_row, c + r * c_row);
 }
 
+/* Puts the rows of up to 2 vectors in lanes. Term s * 16 + l of all rows is at number l * steps / 16 + s. */
+TARGET_v4 INLINE void turn_rows_v4(const int vectors, const int64_t steps, const float *a, int64_t a_row, float *turned)
+{
+    const int64_t parts = steps / 16;
+    for (int v = 0; v < vectors; v++)
+        for (int64_t s = 0; s < parts; s++) {
+            vec_v4 t[16];
+            UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(a + (v * 16 + r) * a_row + s * 16);
+            exchange_v4(t);
+            UNROLL for (int l = 0; l < 16; l++) store_v4(turned + ((l * parts + s) * vectors + v) * 16, t[l]);
+        }
+}
+
+/* sum[v][k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b, for 4 rows of
+   b. Terms of `turned` are `vectors` vectors apart, those of b are 16 elements apart. */
+TARGET_v4 INLINE void turned_lane_v4(const int vectors, const int64_t parts, const float *turned, const float *b,
+    int64_t b_row,
+    vec_v4 (*sum)[4])
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = (vec_v4){0};
+    for (int64_t s = 0; s < parts; s++) {
+        vec_v4 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(turned + (s * vectors + v) * 16);
+        UNROLL for (int n = 0; n < 4; n++) {
+            const float y = b[n * b_row + s * 16];
+            UNROLL for (int v = 0; v < vectors; v++) sum[v][n] += y * x[v];
+        }
+        __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
+    }
+}
+
+/* Adds the sums of earlier lanes to sums of as many later lanes. */
+TARGET_v4 INLINE void add_turned_v4(const int vectors, vec_v4 (*earlier)[4], vec_v4 (*sum)[4])
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = earlier[v][n] + sum[v][n];
+}
+
+/* t[v][k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
+   columns_v4:
+   first those of each lane of a vector, then the lanes as in lane_sums_v4. `asks` tells whether 4 rows at
+   `ahead` are prefetched. */
+TARGET_v4 INLINE void turned_columns_v4(const int vectors, const int64_t steps, const float *turned, const float *b,
+    int64_t b_row, const int asks, const float *ahead, int64_t ahead_row, vec_v4 (*t)[4])
+{
+    enum { GROUP = 16 < 4 ? 2 : 4 };
+    const int64_t parts = steps / 16, lane = parts * vectors * 16;
+    vec_v4 group[4][2][4]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later groups */
+    vec_v4 sum[2][4];
+    for (int l = 0; l < 16; l += GROUP, turned += GROUP * lane, b += GROUP) {
+        vec_v4 one[2][4], two[2][4];
+        if (asks && l % (16 / 4) == 0)
+            fetch_v4(1, steps, ahead + l / (16 / 4) * ahead_row, ahead_row);
+        turned_lane_v4(vectors, parts, turned, b, b_row, one);
+        turned_lane_v4(vectors, parts, turned + lane, b + 1, b_row, sum);
+        add_turned_v4(vectors, one, sum);
+        if (GROUP == 4) {
+            UNROLL for (int v = 0; v < vectors; v++)
+                UNROLL for (int n = 0; n < 4; n++) two[v][n] = sum[v][n];
+            turned_lane_v4(vectors, parts, turned + 2 * lane, b + 2, b_row, one);
+            turned_lane_v4(vectors, parts, turned + 3 * lane, b + 3, b_row, sum);
+            add_turned_v4(vectors, one, sum);
+            add_turned_v4(vectors, two, sum);
+        }
+        int level = 0;
+        for (int g = l / GROUP; g & 1; g /= 2) add_turned_v4(vectors, group[level++], sum);
+        if (l + GROUP == 16) break;
+        UNROLL for (int v = 0; v < vectors; v++)
+            UNROLL for (int n = 0; n < 4; n++) group[level][v][n] = sum[v][n];
+    }
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) t[v][n] = sum[v][n];
+}
+
+/* Like all_columns_v4, for the rows of up to 2 vectors and all columns, whose number is a multiple of 16. The rows are
+   put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
+TARGET_v4 INLINE void turned_v4(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row)
+{
+    float turned[2 * 16 * 64] __attribute__((aligned(64)));
+    turn_rows_v4(vectors, steps, a, a_row, turned);
+    for (int64_t x = 0; x < columns; x += 16, b += 16 * b_row) {
+        vec_v4 t[2][16];
+        const float *const from = b;
+        const int64_t from_row = b_row;
+        for (int64_t k = 0; k < 16; k += 4) {
+            vec_v4 some[2][4];
+            turned_columns_v4(vectors, steps, turned, from + k * from_row, from_row, asks,
+                b + (32 + k) * b_row, b_row, some);
+            UNROLL for (int v = 0; v < vectors; v++)
+                UNROLL for (int n = 0; n < 4; n++) t[v][k + n] = some[v][n];
+        }
+        UNROLL for (int v = 0; v < vectors; v++) {
+            exchange_v4(t[v]);
+            UNROLL for (int r = 0; r < 16; r++) store_v4(c + (v * 16 + r) * c_row + x, t[v][r]);
+        }
+    }
+}
+
+/* Like turned_v4, for the rows of all whole vectors. Returns their number. */
+TARGET_v4 INLINE int64_t all_turned_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a,
+    int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    int64_t r = 0;
+    for (; r + 2 * 16 <= rows; r += 2 * 16)
+        turned_v4(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+    if (r + 16 <= rows) {
+        turned_v4(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        r += 16;
+    }
+    return r;
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 16.
    - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
-    for (int64_t x = 0; x < columns; x += 16, b += 16 * b_row) {
+    const int64_t whole = columns - columns % 16,
+        turned = rows < 16 ? 0 : all_turned_v4(rows, whole, steps, a, a_row, b, b_row, c, c_row),
+        first = turned == rows ? whole : 0;
+    b += first * b_row;
+    for (int64_t x = first; x < columns; x += 16, b += 16 * b_row) {
         const int64_t last = min(16, columns - x) - 1;
         if (rows == 1 && last == 16 - 1)
             columns_v4(1, last, steps, a, b, b_row, c + x);
         else if (rows == 1)
             columns_v4(0, last, steps, a, b, b_row, c + x);
         else if (last == 16 - 1)
-            all_columns_v4(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+            all_columns_v4(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
+                c_row);
         else
             all_columns_v4(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
     }
@@ -754,6 +868,15 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation)
 {
+    /* Many rows of c do not fit in the first cache, so a few lanes of them are computed at a time. */
+    if (rows >= 16 && lanes % (vectors * 16) == 0) {
+        for (int64_t x = 0; x < lanes; x += vectors * 16)
+            for (int64_t t = 0; t < steps; t += 16)
+                dot_early_v4(vectors, vectors * 16, rows, tail, min(steps - t, 16), span, a + t * a_step, a_row,
+                    a_step, b + t * b_step + x, b_step, c + x, c_row, update,
+                    factor ? factor + x : NULL, compensation ? compensation + x : NULL, 32);
+        return;
+    }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
@@ -968,21 +1091,15 @@ TARGET_v4 APART void softmax_window_padding_few_begin_v4(const struct call *call
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
-    /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query = q_tile * 0.18033688f */
-    for (int64_t r = r0; r < r1; r += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(query + d * 64 + r, load_v4(q_tile + d * 64 + r) * 0.18033688f);
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    /* query_turned = q * 0.18033688f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                store_v4(query_turned + r * 64 + d, load_v4(q + r / n_q * q_head + r % n_q * q_row + d) * 0.18033688f);
+            }
         }
     }
-    /* query_turned = query, with zeros beyond the last row */
-    transpose_v4(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -992,11 +1109,11 @@ TARGET_v4 APART void softmax_window_padding_few_begin_2_v4(const struct call *ca
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
         store_v4(carried_max + r, splat_v4(-FLT_MAX));
@@ -1033,7 +1150,7 @@ TARGET_v4 APART void softmax_window_padding_few_keys_v4(const struct call *call,
     const int64_t v_row = call->p.v.row;
     const int32_t *const lengths = call->params->lengths;
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
@@ -1155,13 +1272,13 @@ TARGET_v4 APART void softmax_window_padding_few_fold_v4(const struct call *call,
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -1210,8 +1327,8 @@ TARGET_v4 APART void softmax_window_padding_few_queries_v4(const struct call *ca
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -1390,12 +1507,6 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
     for (int64_t row = whole; row < rows; row++)
         for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
-}
-
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 /* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
@@ -1782,20 +1893,140 @@ TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows
     for (int64_t r = 0; r < rows; r++) columns_v3(0, last, steps, a + r * a_row, b, b_row, c + r * c_row);
 }
 
+/* Puts the rows of up to 2 vectors in lanes. Term s * 8 + l of all rows is at number l * steps / 8 + s. */
+TARGET_v3 INLINE void turn_rows_v3(const int vectors, const int64_t steps, const float *a, int64_t a_row, float *turned)
+{
+    const int64_t parts = steps / 8;
+    for (int v = 0; v < vectors; v++)
+        for (int64_t s = 0; s < parts; s++) {
+            vec_v3 t[8];
+            UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(a + (v * 8 + r) * a_row + s * 8);
+            exchange_v3(t);
+            UNROLL for (int l = 0; l < 8; l++) store_v3(turned + ((l * parts + s) * vectors + v) * 8, t[l]);
+        }
+}
+
+/* sum[v][k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b, for 4 rows of
+   b. Terms of `turned` are `vectors` vectors apart, those of b are 8 elements apart. */
+TARGET_v3 INLINE void turned_lane_v3(const int vectors, const int64_t parts, const float *turned, const float *b,
+    int64_t b_row,
+    vec_v3 (*sum)[4])
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = (vec_v3){0};
+    for (int64_t s = 0; s < parts; s++) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(turned + (s * vectors + v) * 8);
+        UNROLL for (int n = 0; n < 4; n++) {
+            const float y = b[n * b_row + s * 8];
+            UNROLL for (int v = 0; v < vectors; v++) sum[v][n] += y * x[v];
+        }
+        __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
+    }
+}
+
+/* Adds the sums of earlier lanes to sums of as many later lanes. */
+TARGET_v3 INLINE void add_turned_v3(const int vectors, vec_v3 (*earlier)[4], vec_v3 (*sum)[4])
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = earlier[v][n] + sum[v][n];
+}
+
+/* t[v][k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
+   columns_v3:
+   first those of each lane of a vector, then the lanes as in lane_sums_v3. `asks` tells whether 4 rows at
+   `ahead` are prefetched. */
+TARGET_v3 INLINE void turned_columns_v3(const int vectors, const int64_t steps, const float *turned, const float *b,
+    int64_t b_row, const int asks, const float *ahead, int64_t ahead_row, vec_v3 (*t)[4])
+{
+    enum { GROUP = 8 < 4 ? 2 : 4 };
+    const int64_t parts = steps / 8, lane = parts * vectors * 8;
+    vec_v3 group[3][2][4]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later groups */
+    vec_v3 sum[2][4];
+    for (int l = 0; l < 8; l += GROUP, turned += GROUP * lane, b += GROUP) {
+        vec_v3 one[2][4], two[2][4];
+        if (asks && l % (8 / 4) == 0)
+            fetch_v3(1, steps, ahead + l / (8 / 4) * ahead_row, ahead_row);
+        turned_lane_v3(vectors, parts, turned, b, b_row, one);
+        turned_lane_v3(vectors, parts, turned + lane, b + 1, b_row, sum);
+        add_turned_v3(vectors, one, sum);
+        if (GROUP == 4) {
+            UNROLL for (int v = 0; v < vectors; v++)
+                UNROLL for (int n = 0; n < 4; n++) two[v][n] = sum[v][n];
+            turned_lane_v3(vectors, parts, turned + 2 * lane, b + 2, b_row, one);
+            turned_lane_v3(vectors, parts, turned + 3 * lane, b + 3, b_row, sum);
+            add_turned_v3(vectors, one, sum);
+            add_turned_v3(vectors, two, sum);
+        }
+        int level = 0;
+        for (int g = l / GROUP; g & 1; g /= 2) add_turned_v3(vectors, group[level++], sum);
+        if (l + GROUP == 8) break;
+        UNROLL for (int v = 0; v < vectors; v++)
+            UNROLL for (int n = 0; n < 4; n++) group[level][v][n] = sum[v][n];
+    }
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) t[v][n] = sum[v][n];
+}
+
+/* Like all_columns_v3, for the rows of up to 2 vectors and all columns, whose number is a multiple of 8. The rows are
+   put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
+TARGET_v3 INLINE void turned_v3(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row)
+{
+    float turned[2 * 8 * 64] __attribute__((aligned(32)));
+    turn_rows_v3(vectors, steps, a, a_row, turned);
+    for (int64_t x = 0; x < columns; x += 8, b += 8 * b_row) {
+        vec_v3 t[2][8];
+        const float *const from = b;
+        const int64_t from_row = b_row;
+        for (int64_t k = 0; k < 8; k += 4) {
+            vec_v3 some[2][4];
+            turned_columns_v3(vectors, steps, turned, from + k * from_row, from_row, asks,
+                b + (32 + k) * b_row, b_row, some);
+            UNROLL for (int v = 0; v < vectors; v++)
+                UNROLL for (int n = 0; n < 4; n++) t[v][k + n] = some[v][n];
+        }
+        UNROLL for (int v = 0; v < vectors; v++) {
+            exchange_v3(t[v]);
+            UNROLL for (int r = 0; r < 8; r++) store_v3(c + (v * 8 + r) * c_row + x, t[v][r]);
+        }
+    }
+}
+
+/* Like turned_v3, for the rows of all whole vectors. Returns their number. */
+TARGET_v3 INLINE int64_t all_turned_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a,
+    int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    int64_t r = 0;
+    for (; r + 2 * 8 <= rows; r += 2 * 8)
+        turned_v3(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+    if (r + 8 <= rows) {
+        turned_v3(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        r += 8;
+    }
+    return r;
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 8.
    - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
-    for (int64_t x = 0; x < columns; x += 8, b += 8 * b_row) {
+    const int64_t whole = columns - columns % 8,
+        turned = rows < 8 ? 0 : all_turned_v3(rows, whole, steps, a, a_row, b, b_row, c, c_row),
+        first = turned == rows ? whole : 0;
+    b += first * b_row;
+    for (int64_t x = first; x < columns; x += 8, b += 8 * b_row) {
         const int64_t last = min(8, columns - x) - 1;
         if (rows == 1 && last == 8 - 1)
             columns_v3(1, last, steps, a, b, b_row, c + x);
         else if (rows == 1)
             columns_v3(0, last, steps, a, b, b_row, c + x);
         else if (last == 8 - 1)
-            all_columns_v3(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+            all_columns_v3(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
+                c_row);
         else
             all_columns_v3(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
     }
@@ -2047,21 +2278,15 @@ TARGET_v3 APART void softmax_window_padding_few_begin_v3(const struct call *call
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
-    /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query = q_tile * 0.18033688f */
-    for (int64_t r = r0; r < r1; r += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(query + d * 64 + r, load_v3(q_tile + d * 64 + r) * 0.18033688f);
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    /* query_turned = q * 0.18033688f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                store_v3(query_turned + r * 64 + d, load_v3(q + r / n_q * q_head + r % n_q * q_row + d) * 0.18033688f);
+            }
         }
     }
-    /* query_turned = query, with zeros beyond the last row */
-    transpose_v3(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2071,11 +2296,11 @@ TARGET_v3 APART void softmax_window_padding_few_begin_2_v3(const struct call *ca
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
         store_v3(carried_max + r, splat_v3(-FLT_MAX));
@@ -2112,7 +2337,7 @@ TARGET_v3 APART void softmax_window_padding_few_keys_v3(const struct call *call,
     const int64_t v_row = call->p.v.row;
     const int32_t *const lengths = call->params->lengths;
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
@@ -2234,13 +2459,13 @@ TARGET_v3 APART void softmax_window_padding_few_fold_v3(const struct call *call,
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -2289,8 +2514,8 @@ TARGET_v3 APART void softmax_window_padding_few_queries_v3(const struct call *ca
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -2455,12 +2680,6 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
     for (int64_t row = whole; row < rows; row++)
         for (int64_t column = 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
-}
-
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 /* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
@@ -2845,6 +3064,119 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
     for (int64_t r = 0; r < rows; r++) columns_any(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, 0);
 }
 
+/* Puts the rows of up to 2 vectors in lanes. Term s * 4 + l of all rows is at number l * steps / 4 + s. */
+INLINE void turn_rows_any(const int vectors, const int64_t steps, const float *a, int64_t a_row, float *turned)
+{
+    const int64_t parts = steps / 4;
+    for (int v = 0; v < vectors; v++)
+        for (int64_t s = 0; s < parts; s++) {
+            vec_any t[4];
+            UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(a + (v * 4 + r) * a_row + s * 4);
+            exchange_any(t);
+            UNROLL for (int l = 0; l < 4; l++) store_any(turned + ((l * parts + s) * vectors + v) * 4, t[l]);
+        }
+}
+
+/* sum[v][k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b, for 4 rows of
+   b. Terms of `turned` are `vectors` vectors apart, those of b are 4 elements apart. */
+INLINE void turned_lane_any(const int vectors, const int64_t parts, const float *turned, const float *b, int64_t b_row,
+    vec_any (*sum)[4])
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = (vec_any){0};
+    for (int64_t s = 0; s < parts; s++) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(turned + (s * vectors + v) * 4);
+        UNROLL for (int n = 0; n < 4; n++) {
+            const float y = b[n * b_row + s * 4];
+            UNROLL for (int v = 0; v < vectors; v++) sum[v][n] += y * x[v];
+        }
+        __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
+    }
+}
+
+/* Adds the sums of earlier lanes to sums of as many later lanes. */
+INLINE void add_turned_any(const int vectors, vec_any (*earlier)[4], vec_any (*sum)[4])
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = earlier[v][n] + sum[v][n];
+}
+
+/* t[v][k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
+   columns_any:
+   first those of each lane of a vector, then the lanes as in lane_sums_any. `asks` tells whether 4 rows at
+   `ahead` are prefetched. */
+INLINE void turned_columns_any(const int vectors, const int64_t steps, const float *turned, const float *b,
+    int64_t b_row, const int asks, const float *ahead, int64_t ahead_row, vec_any (*t)[4])
+{
+    enum { GROUP = 4 < 4 ? 2 : 4 };
+    const int64_t parts = steps / 4, lane = parts * vectors * 4;
+    vec_any group[2][2][4]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later groups */
+    vec_any sum[2][4];
+    for (int l = 0; l < 4; l += GROUP, turned += GROUP * lane, b += GROUP) {
+        vec_any one[2][4], two[2][4];
+        if (asks && l % (4 / 4) == 0)
+            fetch_any(1, steps, ahead + l / (4 / 4) * ahead_row, ahead_row);
+        turned_lane_any(vectors, parts, turned, b, b_row, one);
+        turned_lane_any(vectors, parts, turned + lane, b + 1, b_row, sum);
+        add_turned_any(vectors, one, sum);
+        if (GROUP == 4) {
+            UNROLL for (int v = 0; v < vectors; v++)
+                UNROLL for (int n = 0; n < 4; n++) two[v][n] = sum[v][n];
+            turned_lane_any(vectors, parts, turned + 2 * lane, b + 2, b_row, one);
+            turned_lane_any(vectors, parts, turned + 3 * lane, b + 3, b_row, sum);
+            add_turned_any(vectors, one, sum);
+            add_turned_any(vectors, two, sum);
+        }
+        int level = 0;
+        for (int g = l / GROUP; g & 1; g /= 2) add_turned_any(vectors, group[level++], sum);
+        if (l + GROUP == 4) break;
+        UNROLL for (int v = 0; v < vectors; v++)
+            UNROLL for (int n = 0; n < 4; n++) group[level][v][n] = sum[v][n];
+    }
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < 4; n++) t[v][n] = sum[v][n];
+}
+
+/* Like all_columns_any, for the rows of up to 2 vectors and all columns, whose number is a multiple of 4. The rows are
+   put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
+INLINE void turned_any(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row)
+{
+    float turned[2 * 4 * 64] __attribute__((aligned(16)));
+    turn_rows_any(vectors, steps, a, a_row, turned);
+    for (int64_t x = 0; x < columns; x += 4, b += 4 * b_row) {
+        vec_any t[2][4];
+        const float *const from = b;
+        const int64_t from_row = b_row;
+        for (int64_t k = 0; k < 4; k += 4) {
+            vec_any some[2][4];
+            turned_columns_any(vectors, steps, turned, from + k * from_row, from_row, asks,
+                b + (64 + k) * b_row, b_row, some);
+            UNROLL for (int v = 0; v < vectors; v++)
+                UNROLL for (int n = 0; n < 4; n++) t[v][k + n] = some[v][n];
+        }
+        UNROLL for (int v = 0; v < vectors; v++) {
+            exchange_any(t[v]);
+            UNROLL for (int r = 0; r < 4; r++) store_any(c + (v * 4 + r) * c_row + x, t[v][r]);
+        }
+    }
+}
+
+/* Like turned_any, for the rows of all whole vectors. Returns their number. */
+INLINE int64_t all_turned_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    int64_t r = 0;
+    for (; r + 2 * 4 <= rows; r += 2 * 4)
+        turned_any(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+    if (r + 4 <= rows) {
+        turned_any(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        r += 4;
+    }
+    return r;
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 4.
    - b is in memory. It is prefetched 64 rows ahead for one row of a, otherwise 64 rows ahead. */
@@ -2852,14 +3184,19 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
     const int64_t early = 64;
-    for (int64_t x = 0; x < columns; x += 4, b += 4 * b_row) {
+    const int64_t whole = columns - columns % 4,
+        turned = rows < 4 ? 0 : all_turned_any(rows, whole, steps, a, a_row, b, b_row, c, c_row),
+        first = turned == rows ? whole : 0;
+    b += first * b_row;
+    for (int64_t x = first; x < columns; x += 4, b += 4 * b_row) {
         const int64_t last = min(4, columns - x) - 1;
         if (rows == 1 && last == 4 - 1)
             columns_any(1, last, steps, a, b, b_row, c + x, early);
         else if (rows == 1)
             columns_any(0, last, steps, a, b, b_row, c + x, 0);
         else if (last == 4 - 1)
-            all_columns_any(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+            all_columns_any(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
+                c_row);
         else
             all_columns_any(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
     }
@@ -3113,21 +3450,16 @@ APART void softmax_window_padding_few_begin_any(const struct call *call, int64_t
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
-    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
-    /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query = q_tile * 0.18033688f */
-    for (int64_t r = r0; r < r1; r += 4) {
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(query + d * 64 + r, load_any(q_tile + d * 64 + r) * 0.18033688f);
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    /* query_turned = q * 0.18033688f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                store_any(query_turned + r * 64 + d, load_any(q + r / n_q * q_head + r % n_q * q_row + d) *
+                    0.18033688f);
+            }
         }
     }
-    /* query_turned = query, with zeros beyond the last row */
-    transpose_any(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -3137,11 +3469,11 @@ APART void softmax_window_padding_few_begin_2_any(const struct call *call, int64
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
         store_any(carried_max + r, splat_any(-FLT_MAX));
@@ -3178,7 +3510,7 @@ APART void softmax_window_padding_few_keys_any(const struct call *call, int64_t 
     const int64_t v_row = call->p.v.row;
     const int32_t *const lengths = call->params->lengths;
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
@@ -3300,13 +3632,13 @@ APART void softmax_window_padding_few_fold_any(const struct call *call, int64_t 
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -3355,8 +3687,8 @@ APART void softmax_window_padding_few_queries_any(const struct call *call, int64
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -3442,19 +3774,19 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_window_padding_few_v4,
-            .tile = 0, .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+            .tile = 0, .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_window_padding_rows_v4, .tile = 64, .own = 123904, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_window_padding_few_v3,
-            .tile = 0, .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+            .tile = 0, .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_window_padding_rows_v3, .tile = 64, .own = 123904, .of_pair = 128};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_window_padding_few_any, .tile = 0,
-        .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+        .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
     return (struct version){.rows = softmax_window_padding_rows_any, .tile = 64, .own = 123904, .of_pair = 128};
 }
 

@@ -209,6 +209,11 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
     template_set(x, "SCALE_PARAMETER", blocks ? arena_printf(x->arena, ", const %s *scale", e->real) : "");
     template_set(x, "SCALE_ARGUMENT", blocks ? ", scale" : "");
     template_set_number(x, "NARROW", narrow);
+    template_set_number(x, "KEYS_ABREAST", e->lanes < 4 ? e->lanes : 4);
+    template_set_number(x, "MANY", 16); /* rows of a product whose results exceed the first cache */
+    int levels = 0;
+    while (1 << levels < e->lanes) levels++;
+    template_set_number(x, "TURNED_LEVELS", levels);
     template_set(x, "STORED", emit_stored(dtype));
     const int early = blocks ? target->early_for_several : narrow ? target->early_narrow : target->early;
     const char *const only = narrow && !blocks ? target->early_narrow_on : "", *const rows = arena_printf(x->arena,
@@ -226,7 +231,8 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
         "in_block",      "widened",     "element",      "units",        "transpose_widened",
         "finite_stored", "fetch",       "columns",      "row",          "dot_along",
         "dot_fetched",   "all_columns", "some_columns", "columns_of_4", "some_lanes",
-        "all_lanes",     "group",       "groups"};
+        "all_lanes",     "group",       "groups",       "turn_rows",    "turned_columns",
+        "turned",        "all_turned",  "turned_lane",  "add_turned",   "strip"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         template_set(x, arena_printf(x->arena, "%s_T", names[k]),
                      arena_printf(x->arena, "%s%s_%s", names[k], emit_type_suffix(e->m, dtype), e->suffix));

@@ -254,8 +254,39 @@ static void walk(const struct compilation *c, struct stmt **body, struct stmt **
     }
 }
 
+/* Returns whether the map sets a tile of two axes, element by element, from arrays of the caller alone. */
+static bool maps_input(const struct loops *l, const struct stmt *s)
+{
+    bool maps = s->op == LOOPS_MAP && s->rank == 2 && s->assigns == 1 && s->assign[0].fold == FOLD_SET && !s->where &&
+                !s->when && !s->ranges;
+    for (int k = 0; k < s->operands && maps; k++) maps = l->array[s->operand[k].of].kind != ARRAY_TILE;
+    const struct ref *const to = &s->assign[0].to;
+    return maps && to->rank == 2 && ref_axis(to, 0) == s->axes[0] && ref_axis(to, 1) == s->axes[1];
+}
+
+/* If a tile is only copied with its axes exchanged, its map computes the elements in that order, without the copy. For
+   a few queries, whole vectors of their elements then replace mostly empty vectors of queries. */
+static void turn_maps(struct loops *l, struct stmt *s)
+{
+    for (; s; s = s->next) {
+        turn_maps(l, s->body);
+        const struct stmt *const copy = s->next;
+        if (!copy || copy->op != LOOPS_COPY || !maps_input(l, s)) continue;
+        const int tile = s->assign[0].to.of;
+        if (copy->operand[0].of != tile || copy->rank != 2 || copy->axes[0] != s->axes[1] ||
+            copy->axes[1] != s->axes[0] || ref_axis(&copy->operand[0], 0) != s->axes[0] ||
+            ref_axis(&copy->operand[0], 1) != s->axes[1] || stmts_touching(l->body, tile) != 2)
+            continue;
+        s->axes[0] = copy->axes[0];
+        s->axes[1] = copy->axes[1];
+        s->assign[0].to = copy->assign[0].to;
+        s->next = copy->next;
+    }
+}
+
 void pass_pack(struct compilation *c)
 {
+    if (c->program.few) turn_maps(c->loops, c->loops->body);
     struct stmt *loops[MAX_LOOPS] = {NULL};
     walk(c, &c->loops->body, loops, 0, false);
     walk(c, &c->loops->body, loops, 0, true);

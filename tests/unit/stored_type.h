@@ -25,6 +25,13 @@
 #define columns_of_4_T TYPE_NAME(columns_of_4)
 #define all_columns_T TYPE_NAME(all_columns)
 #define dot_along_T TYPE_NAME(dot_along)
+#define turn_rows_T TYPE_NAME(turn_rows)
+#define turned_lane_T TYPE_NAME(turned_lane)
+#define add_turned_T TYPE_NAME(add_turned)
+#define turned_columns_T TYPE_NAME(turned_columns)
+#define turned_T TYPE_NAME(turned)
+#define all_turned_T TYPE_NAME(all_turned)
+#define strip_T TYPE_NAME(strip)
 #define row_T TYPE_NAME(row)
 #define some_lanes_T TYPE_NAME(some_lanes)
 #define all_lanes_T TYPE_NAME(all_lanes)
@@ -110,6 +117,13 @@ static void TYPE_NAME(rows_of)(void)
 #undef columns_of_4_T
 #undef all_columns_T
 #undef dot_along_T
+#undef turn_rows_T
+#undef turned_lane_T
+#undef add_turned_T
+#undef turned_columns_T
+#undef turned_T
+#undef all_turned_T
+#undef strip_T
 #undef row_T
 #undef some_lanes_T
 #undef all_lanes_T

@@ -51,6 +51,9 @@
 #define MAX_LANES (2 * LANES)
 #define ROOMY (LANES * (F64 ? 8 : 4) == 64)
 #define ABREAST (ROOMY ? 4 : 2)
+#define KEYS_ABREAST (LANES < 4 ? LANES : 4)
+#define TURNED_LEVELS (LANES == 16 ? 4 : LANES == 8 ? 3 : LANES == 4 ? 2 : 1)
+#define MANY 16
 #if ROOMY
 #define FETCHED 1
 #define EARLY_PARAMETER , const int64_t early
@@ -671,6 +674,11 @@ static void along(void)
                 for (int t = 0; t < TERMS; t++) wanted += (double)a[r][t] * (double)b[x][t];
                 if (!(fabs((double)c[r][x] - wanted) < (F64 ? 1e-13 : 5e-5))) CU_FAIL("an inner product");
             }
+        for (int r = 0; r < rows; r++) {
+            REAL alone[COLUMNS + LANES];
+            dot_along_T(1, columns, TERMS, a[r], TERMS, &stored[0][0], TERMS, alone, COLUMNS + LANES);
+            CU_ASSERT(memcmp(alone, c[r], (size_t)columns * sizeof(REAL)) == 0);
+        }
     }
     for (int r = 0; r < MAX_ROWS; r++)
         for (int t = 0; t < COLUMNS; t++) c[r][t] = (REAL)drawn();

@@ -31,7 +31,7 @@ static int grow(struct growth *growth, int64_t growths, struct job *job, const s
             pieces++;
         }
 #if COMMON
-        if (!error && x->common && x->asked) error = sum_common(growth, growths, job, x, p, x->common, bytes);
+        if (!error && pieces && x->common && x->asked) error = sum_common(growth, growths, job, x, p, x->common, bytes);
 #endif
         for (int64_t k = 0; k < growths && !error; k++) {
             if (growth[k].left == 0) continue;

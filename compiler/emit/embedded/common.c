@@ -111,7 +111,7 @@ static int sum_common(struct growth *growth, int64_t growths, struct job *job, c
     int64_t left = 0;
     for (int64_t k = 0; k < growths; k++) {
         struct growth *const g = &growth[k];
-        if (!g->this.common || g->m > COMMON_TOKENS) continue;
+        if (g->left == 0 || !g->this.common || g->m > COMMON_TOKENS) continue;
 #if SINGLE_ROW_APART
         if (g->call.p.heads == g->call.p.kv_heads && g->m == 1) continue; /* it would round in another order */
 #endif

@@ -375,6 +375,136 @@ TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, co
 #endif
 }
 
+/* Puts the rows of up to 2 vectors in lanes. Term s * LANES + l of all rows is at number l * steps / LANES + s. */
+TARGET INLINE void turn_rows_T(const int vectors, const int64_t steps, const REAL *a, int64_t a_row, REAL *turned)
+{
+    const int64_t parts = steps / LANES;
+    for (int v = 0; v < vectors; v++)
+        for (int64_t s = 0; s < parts; s++) {
+            vec_T t[LANES];
+            UNROLL for (int r = 0; r < LANES; r++) t[r] = load_T(a + (v * LANES + r) * a_row + s * LANES);
+            exchange_T(t);
+            UNROLL for (int l = 0; l < LANES; l++) store_T(turned + ((l * parts + s) * vectors + v) * LANES, t[l]);
+        }
+}
+
+/* sum[v][k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b, for KEYS_ABREAST rows of
+   b. Terms of `turned` are `vectors` vectors apart, those of b are LANES elements apart. */
+TARGET INLINE void turned_lane_T(const int vectors, const int64_t parts, const REAL *turned, const REAL *b, int64_t b_row,
+    vec_T (*sum)[KEYS_ABREAST])
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < KEYS_ABREAST; n++) sum[v][n] = (vec_T){0};
+    for (int64_t s = 0; s < parts; s++) {
+        vec_T x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_T(turned + (s * vectors + v) * LANES);
+        UNROLL for (int n = 0; n < KEYS_ABREAST; n++) {
+            const REAL y = b[n * b_row + s * LANES];
+            UNROLL for (int v = 0; v < vectors; v++) sum[v][n] += y * x[v];
+        }
+        __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
+    }
+}
+
+/* Adds the sums of earlier lanes to sums of as many later lanes. */
+TARGET INLINE void add_turned_T(const int vectors, vec_T (*earlier)[KEYS_ABREAST], vec_T (*sum)[KEYS_ABREAST])
+{
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < KEYS_ABREAST; n++) sum[v][n] = earlier[v][n] + sum[v][n];
+}
+
+/* t[v][k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of columns_T:
+   first those of each lane of a vector, then the lanes as in lane_sums_T. `asks` tells whether KEYS_ABREAST rows at
+   `ahead` are prefetched. */
+TARGET INLINE void turned_columns_T(const int vectors, const int64_t steps, const REAL *turned, const REAL *b,
+    int64_t b_row, const int asks, const STORED *ahead, int64_t ahead_row, vec_T (*t)[KEYS_ABREAST])
+{
+    enum { GROUP = LANES < 4 ? 2 : 4 };
+    const int64_t parts = steps / LANES, lane = parts * vectors * LANES;
+    vec_T group[TURNED_LEVELS][2][KEYS_ABREAST]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later groups */
+    vec_T sum[2][KEYS_ABREAST];
+    for (int l = 0; l < LANES; l += GROUP, turned += GROUP * lane, b += GROUP) {
+        vec_T one[2][KEYS_ABREAST], two[2][KEYS_ABREAST];
+        if (asks && l % (LANES / KEYS_ABREAST) == 0)
+            fetch_T(1, steps, ahead + l / (LANES / KEYS_ABREAST) * ahead_row, ahead_row);
+        turned_lane_T(vectors, parts, turned, b, b_row, one);
+        turned_lane_T(vectors, parts, turned + lane, b + 1, b_row, sum);
+        add_turned_T(vectors, one, sum);
+        if (GROUP == 4) {
+            UNROLL for (int v = 0; v < vectors; v++)
+                UNROLL for (int n = 0; n < KEYS_ABREAST; n++) two[v][n] = sum[v][n];
+            turned_lane_T(vectors, parts, turned + 2 * lane, b + 2, b_row, one);
+            turned_lane_T(vectors, parts, turned + 3 * lane, b + 3, b_row, sum);
+            add_turned_T(vectors, one, sum);
+            add_turned_T(vectors, two, sum);
+        }
+        int level = 0;
+        for (int g = l / GROUP; g & 1; g /= 2) add_turned_T(vectors, group[level++], sum);
+        if (l + GROUP == LANES) break;
+        UNROLL for (int v = 0; v < vectors; v++)
+            UNROLL for (int n = 0; n < KEYS_ABREAST; n++) group[level][v][n] = sum[v][n];
+    }
+    UNROLL for (int v = 0; v < vectors; v++)
+        UNROLL for (int n = 0; n < KEYS_ABREAST; n++) t[v][n] = sum[v][n];
+}
+
+/* Like all_columns_T, for the rows of up to 2 vectors and all columns, whose number is a multiple of LANES. The rows are
+   put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
+TARGET INLINE void turned_T(const int vectors, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
+    const STORED *b, int64_t b_row, const int asks, REAL *c, int64_t c_row)
+{
+    REAL turned[2 * LANES * MAX_TERMS] __attribute__((aligned(BYTES)));
+#if NARROW
+    REAL wide[LANES * MAX_TERMS] __attribute__((aligned(BYTES)));
+#endif
+#if BLOCKS
+    SCALE copy[SCALES + LANES];
+    REAL scale[SCALES + LANES] __attribute__((aligned(BYTES)));
+    copy_scales_T(min(LANES, columns), steps, b, b_row, copy);
+#endif
+    turn_rows_T(vectors, steps, a, a_row, turned);
+    for (int64_t x = 0; x < columns; x += LANES, b += LANES * b_row) {
+        vec_T t[2][LANES];
+#if BLOCKS
+        convert_scales_T(LANES * scales_T(steps), copy, scale);
+        copy_scales_T(min(LANES, columns - x - LANES), steps, b + LANES * b_row, b_row, copy);
+#endif
+#if NARROW
+        widen_rows_T(LANES, steps, b, b_row, wide SCALE_ARGUMENT);
+        const REAL *const from = wide;
+        const int64_t from_row = steps;
+#else
+        const REAL *const from = b;
+        const int64_t from_row = b_row;
+#endif
+        for (int64_t k = 0; k < LANES; k += KEYS_ABREAST) {
+            vec_T some[2][KEYS_ABREAST];
+            turned_columns_T(vectors, steps, turned, from + k * from_row, from_row, asks,
+                b + (EARLY_FOR_SEVERAL + k) * b_row, b_row, some);
+            UNROLL for (int v = 0; v < vectors; v++)
+                UNROLL for (int n = 0; n < KEYS_ABREAST; n++) t[v][k + n] = some[v][n];
+        }
+        UNROLL for (int v = 0; v < vectors; v++) {
+            exchange_T(t[v]);
+            UNROLL for (int r = 0; r < LANES; r++) store_T(c + (v * LANES + r) * c_row + x, t[v][r]);
+        }
+    }
+}
+
+/* Like turned_T, for the rows of all whole vectors. Returns their number. */
+TARGET INLINE int64_t all_turned_T(int64_t rows, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
+    const STORED *b, int64_t b_row, REAL *c, int64_t c_row)
+{
+    int64_t r = 0;
+    for (; r + 2 * LANES <= rows; r += 2 * LANES)
+        turned_T(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+    if (r + LANES <= rows) {
+        turned_T(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        r += LANES;
+    }
+    return r;
+}
+
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of LANES.
    - b is in memory. It is prefetched EARLY_SAID rows ahead for one row of a, otherwise EARLY_FOR_SEVERAL rows ahead. */
@@ -384,12 +514,16 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
 #if IS_EARLY
     const int64_t early = EARLY;
 #endif
+    const int64_t whole = columns - columns % LANES,
+        turned = rows < LANES ? 0 : all_turned_T(rows, whole, steps, a, a_row, b, b_row, c, c_row),
+        first = turned == rows ? whole : 0;
+    b += first * b_row;
 #if BLOCKS
     SCALE copy[SCALES + LANES];
     REAL scale[SCALES + LANES] __attribute__((aligned(BYTES)));
-    copy_scales_T(min(LANES, columns), steps, b, b_row, copy);
+    copy_scales_T(min(LANES, columns - first), steps, b, b_row, copy);
 #endif
-    for (int64_t x = 0; x < columns; x += LANES, b += LANES * b_row) {
+    for (int64_t x = first; x < columns; x += LANES, b += LANES * b_row) {
         const int64_t last = min(LANES, columns - x) - 1;
 #if BLOCKS
         convert_scales_T((last + 1) * scales_T(steps), copy, scale);
@@ -400,7 +534,8 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
         else if (rows == 1)
             columns_T(0, last, steps, a, b, b_row, c + x SCALE_ARGUMENT NOT_FETCH);
         else if (last == LANES - 1)
-            all_columns_T(1, last, rows, steps, a, a_row, b, b_row, c + x, c_row SCALE_ARGUMENT);
+            all_columns_T(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
+                c_row SCALE_ARGUMENT);
         else
             all_columns_T(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row SCALE_ARGUMENT);
     }
@@ -532,6 +667,45 @@ TARGET INLINE void groups_T(int64_t rows, const int64_t lanes, int64_t steps, co
 }
 
 #endif
+#if NARROW
+/* Like groups_T, for all rows of b, but only ABREAST vectors of lanes, from x = first on. Many rows of c do not fit in the
+   first cache, but these lanes of them do. */
+TARGET INLINE void strip_T(int64_t rows, int64_t first, const int64_t lanes, int64_t steps, const REAL *a, int64_t a_row,
+    int64_t a_step, const STORED *b, int64_t b_step, REAL *wide, REAL *c, int64_t c_row)
+{
+#if BLOCKS
+    SCALE copy[SCALES + LANES];
+    REAL scale[SCALES + LANES] __attribute__((aligned(BYTES)));
+    copy_scales_T(min(AT_ONCE, steps), lanes, b, b_step, copy);
+#endif
+    for (int64_t t = 0; t < steps; t += AT_ONCE, a += AT_ONCE * a_step, b += AT_ONCE * b_step) {
+        const int64_t some = min(steps - t, AT_ONCE);
+        const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_step;
+#if BLOCKS
+        convert_scales_T(some * scales_T(lanes), copy, scale);
+        copy_scales_T(min(AT_ONCE, steps - t - AT_ONCE), lanes, b + AT_ONCE * b_step, b_step, copy);
+#endif
+        int64_t r = 0, asked = 0;
+        for (; r + 6 <= rows; r += 6) { /* each group of rows prefetches a share of the rows that follow later */
+            const int64_t ask = first ? 0 : (r + 6) * some / rows;
+            if (r == 0)
+                some_lanes_T(6, ABREAST, 1, first, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, ask, c,
+                    c_row SCALE_ARGUMENT);
+            else
+                some_lanes_T(6, ABREAST, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide,
+                    ahead + asked * b_step, ask - asked, c + r * c_row, c_row SCALE_ARGUMENT);
+            asked = ask;
+        }
+        for (; r + 2 <= rows; r += 2)
+            some_lanes_T(2, ABREAST, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
+                c + r * c_row, c_row SCALE_ARGUMENT);
+        if (r < rows)
+            some_lanes_T(1, ABREAST, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
+                c + r * c_row, c_row SCALE_ARGUMENT);
+    }
+}
+
+#endif
 /* Like dot_T, but b is in memory and is prefetched as in dot_along_T. It is read AT_ONCE rows at a time. Narrow
    elements are widened once for all rows. If a has one row, b is read WIDE lanes at a time. */
 TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
@@ -543,11 +717,27 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
 #endif
 #if NARROW
     REAL wide[AT_ONCE * MAX_LANES] __attribute__((aligned(BYTES)));
+    if (ROOMY && update == 1 && rows >= MANY && lanes % (ABREAST * LANES) == 0) {
+        for (int64_t x = 0; x < lanes; x += ABREAST * LANES)
+            strip_T(rows, x, lanes, steps, a, a_row, a_step, b, b_step, wide, c, c_row);
+        return;
+    }
 #endif
 #if BLOCKS
     SCALE copy[SCALES + LANES];
     REAL scale[SCALES + LANES] __attribute__((aligned(BYTES)));
     copy_scales_T(min(AT_ONCE, steps), lanes, b, b_step, copy);
+#endif
+#if FETCHED && !NARROW
+    /* Many rows of c do not fit in the first cache, so a few lanes of them are computed at a time. */
+    if (rows >= MANY && lanes % (vectors * LANES) == 0) {
+        for (int64_t x = 0; x < lanes; x += vectors * LANES)
+            for (int64_t t = 0; t < steps; t += AT_ONCE)
+                dot_early_T(vectors, vectors * LANES, rows, tail, min(steps - t, AT_ONCE), span, a + t * a_step, a_row,
+                    a_step, b + t * b_step + x, b_step, c + x, c_row, update,
+                    factor ? factor + x : NULL COMPENSATION_OF_COLUMN, EARLY_FOR_SEVERAL);
+        return;
+    }
 #endif
     for (int64_t t = 0; t < steps; t += AT_ONCE, a += AT_ONCE * a_step, b += AT_ONCE * b_step) {
         const int64_t some = min(steps - t, AT_ONCE);
