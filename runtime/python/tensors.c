@@ -4,54 +4,15 @@
    addresses, so the functions below compare layouts, allocate results and call the kernel. They use no header and no
    symbol of Python or PyTorch, so one library serves all versions: Python fills in a table of functions of its stable
    ABI, and a tensor's layout comes from PyTorch's table of functions for DLPack. */
-#include "../attnrt.h"
+#include "tensors.h"
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define EXPORTED __attribute__((visibility("default")))
-
-typedef struct object object; /* PyObject */
-
-/* Functions of Python's stable ABI: result, name, arguments. */
-#define PYTHON(F) \
-    F(void, Py_IncRef, (object *)) \
-    F(void, Py_DecRef, (object *)) \
-    F(object *, PyObject_Type, (object *)) \
-    F(object *, PyObject_GetAttr, (object *, object *)) \
-    F(int, PyObject_SetAttr, (object *, object *, object *)) \
-    F(int, PyObject_IsTrue, (object *)) \
-    F(object *, PyObject_GetItem, (object *, object *)) \
-    F(intptr_t, PyObject_Size, (object *)) \
-    F(object *, PyObject_CallObject, (object *, object *)) \
-    F(object *, PyObject_CallFunctionObjArgs, (object *, ...)) \
-    F(object *, PyObject_CallMethodObjArgs, (object *, object *, ...)) \
-    F(object *, PyTuple_New, (intptr_t)) \
-    F(int, PyTuple_SetItem, (object *, intptr_t, object *)) \
-    F(object *, PyTuple_GetItem, (object *, intptr_t)) \
-    F(intptr_t, PyTuple_Size, (object *)) \
-    F(object *, PyList_GetItem, (object *, intptr_t)) \
-    F(intptr_t, PyList_Size, (object *)) \
-    F(object *, PyLong_FromLongLong, (long long)) \
-    F(long long, PyLong_AsLongLong, (object *)) \
-    F(void *, PyLong_AsVoidPtr, (object *)) \
-    F(double, PyFloat_AsDouble, (object *)) \
-    F(object *, PyUnicode_InternFromString, (const char *)) \
-    F(object *, PyCapsule_New, (void *, const char *, void (*)(object *))) \
-    F(void *, PyCapsule_GetPointer, (object *, const char *)) \
-    F(object *, PyCFunction_NewEx, (void *, object *, object *)) \
-    F(object *, PyErr_Occurred, (void)) \
-    F(void, PyErr_Clear, (void)) \
-    F(void *, PyEval_SaveThread, (void)) \
-    F(void, PyEval_RestoreThread, (void *))
-
-#define MEMBER(result, name, arguments) result(*name) arguments;
-static struct {
-    PYTHON(MEMBER)
-} py;
+struct functions py;
+struct given given;
+struct words words;
+const struct exchange *exchange;
 
 #define NAME(result, name, arguments) #name " "
 EXPORTED const char *attnc_tensors_names(void);
@@ -66,164 +27,12 @@ void attnc_tensors_fill(void *const *functions)
     memcpy(&py, functions, sizeof py);
 }
 
-/* ---- structs of DLPack 1.x, with the members that are used here */
-
-enum { OF_CPU = 1, DLPACK_MAJOR = 1 };
-
-struct tensor { /* DLTensor */
-    void *data;
-    int32_t device, device_id;
-    int32_t axes;
-    struct {
-        uint8_t code, bits;
-        uint16_t lanes;
-    } type;
-    int64_t *shape, *strides;
-    uint64_t offset;
-};
-
-struct exchange { /* DLPackExchangeAPI */
-    uint32_t major, minor;
-    void *previous, *allocate, *managed_from, *managed_to;
-    int (*view)(void *object, struct tensor *made); /* dltensor_from_py_object_no_sync */
-};
-
-/* ---- what Python gives */
-
-/* Members of the tuple that attnc_tensors_begin takes, in this order. */
-#define GIVEN(F) \
-    F(none) \
-    F(tensor) /* the types torch.Tensor and torch.nn.Parameter */ \
-    F(parameter) \
-    F(real) /* the types float and int */ \
-    F(integer) \
-    F(apply)        /* the function apply of the subclass of torch.autograd.Function */ \
-    F(empty_like)   /* torch.empty_like */ \
-    F(grad_enabled) /* torch.is_grad_enabled */ \
-    F(threads)      /* torch.get_num_threads */ \
-    F(autocast)     /* torch.is_autocast_enabled, and its argument */ \
-    F(cpu) \
-    F(interpreter)    /* torch._C._functorch.peek_interpreter_stack */ \
-    F(dispatch_modes) /* torch._C._len_torch_dispatch_stack */ \
-    F(forward_ad)     /* the module torch.autograd.forward_ad */ \
-    F(parallel)       /* parallel of _autograd.py */ \
-    F(local)          /* _local of _threads.py */ \
-    F(make_room)      /* a function: makes _local.place, of a workspace of at least this size */ \
-    F(differentiate)  /* a function: backward of a call without a record */ \
-    F(check)          /* a function: raises the exception of an error of a kernel */
-
-#define OBJECT(name) object *name;
-static struct {
-    GIVEN(OBJECT)
-} given;
-
-#define WORDS(F) \
-    F(requires_grad) \
-    F(is_neg) \
-    F(_current_level) \
-    F(now) F(place) F(save_for_backward) F(saved_tensors) F(numbers) F(needs_input_grad) F(of) F(record)
-static struct {
-    WORDS(OBJECT)
-} words;
-
-static const struct exchange *exchange;
-
-/* ---- records */
-
-enum { MAX_AXES = 4, TENSORS = 6, MAX_GRADIENTS = 4, MAX_EXTRAS = 12, ALL = TENSORS + MAX_EXTRAS, MAX_PARAMS = 512 };
-enum tensor_of_call { Q, K, V, OUT, SAVED, DOUT }; /* the order of tensors in a record, and of the saved ones */
-
-struct layout {
-    int32_t axes, type;
-    int64_t shape[MAX_AXES], strides[MAX_AXES];
-};
-
-/* A parameter of the kernel. _tensors.py has the numbers of these kinds. */
-enum kind { ABSENT, ARRAY, INTEGER, FLOAT, DOUBLE };
-struct extra {
-    object *name; /* its key in the arguments of a call */
-    enum kind kind;
-    size_t at; /* its place in the struct of parameters */
-    uintptr_t unaligned;
-    int learned; /* its number among learned parameters, or -1 */
-};
-
-struct record {
-    unsigned process; /* a forked process makes its own records, because it has none of the threads */
-    bool differentiable, takes_extras;
-    int tensors; /* 3 for forward, or 6 */
-    int extras, arrays;
-    bool wanted[ALL]; /* the gradients that backward computes: of q, k, v and the arrays of extras */
-    uintptr_t unaligned;
-    struct layout layouts[ALL]; /* of the tensors, and from TENSORS on of the arrays of extras */
-    struct extra extra[MAX_EXTRAS];
-    const struct attn_problem *problem;
-    const void *params;
-    size_t params_bytes;
-    void *function;
-    object *owner;                    /* keeps `problem` and `params` */
-    object *empty;                    /* makes `out` from q */
-    object *saved_like;               /* a tensor like the saved values, or None */
-    object *of;                       /* what Python's backward needs */
-    object *gradients[MAX_GRADIENTS]; /* records of backward; the oldest is replaced */
-    unsigned next;
-};
-
-/* The arguments of a call. `arrays` and `numbers` are of extras, in their order, and borrowed. */
-struct call {
-    object *tensors[TENSORS], *arrays[MAX_EXTRAS], *numbers[MAX_EXTRAS];
-    int count_of_arrays, count_of_numbers;
-    struct tensor views[ALL];
-};
-
 struct room { /* a member of _Room in _threads.py */
     int64_t bytes;
     void *address;
 };
 
-static unsigned process; /* counts the forks that led to this process */
-
-static const char word_of_record[] = "attnc.record";
-
-static object *kept(object *one)
-{
-    if (one != NULL) py.Py_IncRef(one);
-    return one;
-}
-
-static void release(object *one)
-{
-    if (one != NULL) py.Py_DecRef(one);
-}
-
-static struct record *record_of(object *capsule)
-{
-    return py.PyCapsule_GetPointer(capsule, word_of_record);
-}
-
-static void forget(object *capsule)
-{
-    struct record *const record = record_of(capsule);
-    release(record->owner);
-    release(record->empty);
-    release(record->saved_like);
-    release(record->of);
-    for (int k = 0; k < record->extras; k++) release(record->extra[k].name);
-    for (int k = 0; k < MAX_GRADIENTS; k++) release(record->gradients[k]);
-    free(record);
-}
-
-/* ---- objects of Python */
-
-/* Returns the truth of an object, and releases it. An exception counts as `otherwise`. */
-static bool truth(object *one, bool otherwise)
-{
-    const int made = one == NULL ? -1 : py.PyObject_IsTrue(one);
-    release(one);
-    if (made >= 0) return made;
-    py.PyErr_Clear();
-    return otherwise;
-}
+/* ---- calls */
 
 static bool is_none(object *one)
 {
@@ -232,97 +41,6 @@ static bool is_none(object *one)
     if (one == NULL) py.PyErr_Clear();
     return made;
 }
-
-static long long number(object *one)
-{
-    const long long made = one == NULL ? -1 : py.PyLong_AsLongLong(one);
-    release(one);
-    if (one == NULL || made == -1) py.PyErr_Clear();
-    return made;
-}
-
-/* ---- layouts */
-
-/* Returns true if `one` is a plain tensor on the CPU with at most MAX_AXES axes, and its view. */
-static bool view(object *one, struct tensor *made)
-{
-    object *const type = py.PyObject_Type(one);
-    py.Py_DecRef(type); /* the object keeps it */
-    if (type != given.tensor && type != given.parameter) return false;
-    if (exchange->view(one, made) != 0) {
-        py.PyErr_Clear(); /* a sparse tensor, for example */
-        return false;
-    }
-    return made->device == OF_CPU && made->axes <= MAX_AXES &&
-           !truth(py.PyObject_CallMethodObjArgs(one, words.is_neg, NULL), true);
-}
-
-static void *address(const struct tensor *of)
-{
-    return (char *)of->data + of->offset;
-}
-
-static int32_t number_of_type(const struct tensor *of)
-{
-    return of->type.code << 8 | of->type.bits;
-}
-
-static bool fits(const struct tensor *of, const struct layout *layout)
-{
-    const size_t bytes = (size_t)of->axes * sizeof *of->shape;
-    return of->axes == layout->axes && number_of_type(of) == layout->type &&
-           memcmp(of->shape, layout->shape, bytes) == 0 && memcmp(of->strides, layout->strides, bytes) == 0;
-}
-
-/* Returns true if the tensors of a call have the layouts of a record, and are aligned. */
-static bool all_fit(const struct record *record, const struct call *call)
-{
-    uintptr_t bits = 0;
-    if (record->process != process) return false;
-    for (int k = 0; k < record->tensors; k++) {
-        if (!fits(&call->views[k], &record->layouts[k])) return false;
-        bits |= (uintptr_t)address(&call->views[k]);
-    }
-    return (bits & record->unaligned) == 0;
-}
-
-static bool requires_grad(object *tensor)
-{
-    return truth(py.PyObject_GetAttr(tensor, words.requires_grad), true);
-}
-
-/* Adds the extras of a call, and whether one of them requires a gradient. Returns false if the record does not fit. */
-static bool take_extras(const struct record *record, object *extras, struct call *call, bool *differentiable)
-{
-    call->count_of_arrays = call->count_of_numbers = 0;
-    if (!record->takes_extras || extras == given.none) return !record->takes_extras && extras == given.none;
-    if (py.PyObject_Size(extras) != record->extras) return false; /* positions of queries are one more */
-    for (int k = 0; k < record->extras; k++) {
-        const struct extra *const extra = &record->extra[k];
-        object *const value = py.PyObject_GetItem(extras, extra->name);
-        if (value == NULL) py.PyErr_Clear();
-        release(value); /* `extras` keeps it */
-        if (value == NULL || (value == given.none) != (extra->kind == ABSENT)) return false;
-        if (extra->kind == ARRAY) {
-            struct tensor *const seen = &call->views[TENSORS + call->count_of_arrays];
-            if (!view(value, seen) || !fits(seen, &record->layouts[TENSORS + call->count_of_arrays]) ||
-                ((uintptr_t)address(seen) & extra->unaligned) != 0)
-                return false;
-            const bool wanted = requires_grad(value);
-            if (wanted && extra->learned < 0) return false; /* an error */
-            *differentiable = *differentiable || wanted;
-            call->arrays[call->count_of_arrays++] = value;
-        } else if (extra->kind != ABSENT) {
-            object *const type = py.PyObject_Type(value);
-            py.Py_DecRef(type);
-            if (type != given.integer && (type != given.real || extra->kind == INTEGER)) return false;
-            call->numbers[call->count_of_numbers++] = value;
-        }
-    }
-    return true;
-}
-
-/* ---- calls */
 
 /* Returns true if no transformation, no tracing and no ContextParallel is active. */
 static bool is_undisturbed(void)
@@ -456,7 +174,7 @@ static object *tuple(object *const *first, int firsts, object *const *others, in
 /* Makes a call that can be differentiated. */
 static object *apply(object *capsule, const struct call *call)
 {
-    object *const numbers = call->count_of_numbers > 0 ? tuple(call->numbers, call->count_of_numbers, NULL, 0)
+    object *const numbers = call->count_of_numbers > 0 ? tuple(call->numbers, call->count_of_numbers, call->arrays, 0)
                                                        : kept(given.none);
     if (numbers == NULL) return NULL;
     object *const first[] = {capsule, numbers, call->tensors[Q], call->tensors[K], call->tensors[V]};
@@ -483,7 +201,7 @@ static object *call(object *self, object *const *arguments, intptr_t count)
     (void)count;
     object *const records = arguments[0], *const extras = arguments[4];
     const intptr_t known = py.PyList_Size(records);
-    struct call one;
+    struct call one = {.count_of_arrays = 0};
     if (known == 0 || !is_undisturbed() ||
         truth(py.PyObject_CallFunctionObjArgs(given.autocast, given.cpu, NULL), true) ||
         number(py.PyObject_GetAttr(given.forward_ad, words._current_level)) != -1)
@@ -518,7 +236,7 @@ static object *forward(object *self, object *const *arguments, intptr_t count)
     (void)count;
     object *const ctx = arguments[0], *const numbers = arguments[2], *saved = NULL;
     const struct record *const record = record_of(arguments[1]);
-    struct call one;
+    struct call one = {.count_of_arrays = 0};
     one.count_of_arrays = record->arrays;
     for (int k = 0; k < 3 + record->arrays; k++) {
         object *const tensor = arguments[k + 3];
@@ -620,7 +338,7 @@ static object *backward(object *self, object *const *arguments, intptr_t count)
     object *const of = py.PyObject_GetAttr(ctx, words.record);
     object *const numbers = py.PyObject_GetAttr(ctx, words.numbers);
     if (needs == NULL || of == NULL || numbers == NULL) goto end;
-    struct call one;
+    struct call one = {.count_of_arrays = 0};
     bool wanted[ALL] = {false};
     if (is_undisturbed() && !truth(py.PyObject_CallObject(given.grad_enabled, NULL), true) &&
         take_saved(record_of(of), &one, saved, dout, needs, numbers, wanted))
@@ -634,102 +352,6 @@ end:
     release(numbers);
     py.Py_DecRef(saved);
     return made;
-}
-
-/* ---- functions for Python */
-
-static bool take_layout(object *tensor, struct layout *layout)
-{
-    struct tensor one;
-    if (!view(tensor, &one)) return false;
-    layout->axes = one.axes;
-    layout->type = number_of_type(&one);
-    memcpy(layout->shape, one.shape, (size_t)one.axes * sizeof *one.shape);
-    memcpy(layout->strides, one.strides, (size_t)one.axes * sizeof *one.strides);
-    return true;
-}
-
-/* Takes tuples (name, kind, place in the struct of parameters, unaligned bits, number among learned ones, array). */
-static bool take_descriptions(struct record *record, object *extras)
-{
-    const intptr_t count = extras == given.none ? 0 : py.PyTuple_Size(extras);
-    record->takes_extras = extras != given.none;
-    if (count > MAX_EXTRAS || record->params_bytes > MAX_PARAMS) return false;
-    for (intptr_t k = 0; k < count; k++) {
-        object *const one = py.PyTuple_GetItem(extras, k);
-        long long numbers[4];
-        for (int j = 0; j < 4; j++) numbers[j] = py.PyLong_AsLongLong(py.PyTuple_GetItem(one, j + 1));
-        record->extra[k] = (struct extra){kept(py.PyTuple_GetItem(one, 0)), (enum kind)numbers[0], (size_t)numbers[1],
-                                          (uintptr_t)numbers[2], (int)numbers[3]};
-        record->extras++;
-        if (numbers[0] == ARRAY &&
-            !take_layout(py.PyTuple_GetItem(one, 5), &record->layouts[TENSORS + record->arrays++]))
-            return false;
-    }
-    return true;
-}
-
-/* Makes a record of a checked call. Returns a capsule, None if no record can be made, or NULL with an exception.
-
-   owner, problem, params, function: of the call
-   tensors: (q, k, v), or (q, k, v, out, saved, dout) for backward
-   wanted: for backward, a tuple of integers: whether to compute the gradients of q, k, v and the arrays of extras
-   empty, saved_like, of: None if the record needs none. A call without saved_like cannot be differentiated
-   extras: None, or a tuple for take_descriptions() */
-EXPORTED object *attnc_tensors_record(object *owner, void *problem, void *params, size_t params_bytes, void *function,
-                                      object *tensors, int64_t unaligned, object *wanted, object *empty,
-                                      object *saved_like, object *of, object *extras);
-object *attnc_tensors_record(object *owner, void *problem, void *params, size_t params_bytes, void *function,
-                             object *tensors, int64_t unaligned, object *wanted, object *empty, object *saved_like,
-                             object *of, object *extras)
-{
-    struct record *const record = calloc(1, sizeof *record);
-    if (record == NULL) return kept(given.none);
-    record->process = process;
-    record->differentiable = saved_like != given.none;
-    record->tensors = (int)py.PyTuple_Size(tensors);
-    record->unaligned = (uintptr_t)unaligned;
-    record->problem = problem;
-    record->params = params;
-    record->params_bytes = params_bytes;
-    record->function = function;
-    record->owner = kept(owner);
-    record->empty = kept(empty);
-    record->saved_like = kept(saved_like);
-    record->of = kept(of);
-    object *const capsule = py.PyCapsule_New(record, word_of_record, forget);
-    if (capsule == NULL) {
-        free(record);
-        return NULL;
-    }
-    bool all = take_descriptions(record, extras);
-    for (int k = 0; k < record->tensors && all; k++)
-        all = take_layout(py.PyTuple_GetItem(tensors, k), &record->layouts[k]);
-    for (intptr_t k = py.PyTuple_Size(wanted); k-- > 0 && all;)
-        record->wanted[k] = py.PyObject_IsTrue(py.PyTuple_GetItem(wanted, k)) == 1;
-    if (all) return capsule;
-    py.Py_DecRef(capsule);
-    return kept(given.none);
-}
-
-/* Adds a record of backward to that of forward. */
-EXPORTED void attnc_tensors_add(object *forward_record, object *backward_record);
-void attnc_tensors_add(object *forward_record, object *backward_record)
-{
-    struct record *const record = record_of(forward_record);
-    object **const place = &record->gradients[record->next++ % MAX_GRADIENTS], *const before = *place;
-    *place = kept(backward_record);
-    release(before);
-}
-
-static void count_fork(void)
-{
-    process++;
-}
-
-static void register_count(void)
-{
-    pthread_atfork(NULL, NULL, count_fork);
 }
 
 /* A PyMethodDef of Python's stable ABI. */
@@ -750,7 +372,7 @@ object *attnc_tensors_begin(object *objects, const void *api)
                                       {"forward", forward, METH_FASTCALL, NULL},
                                       {"backward", backward, METH_FASTCALL, NULL}};
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, register_count);
+    pthread_once(&once, register_forks);
     exchange = api;
     intptr_t at = 0;
 #define TAKE(name) given.name = kept(py.PyTuple_GetItem(objects, at++));

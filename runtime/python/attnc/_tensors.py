@@ -15,7 +15,7 @@ from ._compiler import CompilerError, program
 from ._repeat import _Again
 from ._threads import _local, _room
 
-_KINDS = ("absent", "array", "integer", "float", "double")  # enum kind of tensors.c
+_KINDS = ("absent", "array", "integer", "float", "double")  # enum kind of tensors.h
 _MOST = 8  # records of a kernel; the oldest is replaced
 
 
@@ -96,7 +96,7 @@ class Tensors:
 
 
 def _extras(known: _Again, given: Mapping[str, Any], wanted: Sequence[bool]) -> Tuple[Any, ...]:
-    """Returns the descriptions of parameters for a record (take_descriptions in tensors.c). Returns () if there can be no
+    """Returns the descriptions of parameters for a record (take_descriptions in records.c). Returns () if there can be no
     record."""
     binding, unaligned = known.binding, {name: bits for name, _, _, bits in known.arrays}
     learned = [p.name for p in binding.learned]
