@@ -9,7 +9,7 @@ import numpy as np
 from kernel import RUNTIME, Problem
 from suite import check
 
-LIMIT = 60            # seconds that a rank waits for a message
+LIMIT, LIMIT_OF_LOST = 60, 5   # seconds that a rank waits for a message; if messages are lost
 ATTN_ERANKS = -17
 START = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int,
                          ctypes.POINTER(ctypes.c_int64))
@@ -65,7 +65,7 @@ class Post:
             data, size, box = waiting.pop(request[0])
             with self.there:
                 lost = lambda: box[0] == self.fails and self.failing < 0
-                if not self.there.wait_for(lambda: self.boxes.get(box) or lost(), LIMIT): return ATTN_ERANKS
+                if not self.there.wait_for(lambda: self.boxes.get(box) or lost(), LIMIT_OF_LOST if self.fails is not None else LIMIT): return ATTN_ERANKS
                 if not self.boxes.get(box): return ATTN_ERANKS
                 arrives, message = self.boxes[box].pop(0)
             if self.link: time.sleep(max(0, arrives - time.monotonic()))
