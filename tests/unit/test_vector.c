@@ -21,6 +21,10 @@
 #define VECTORS 2
 #define AHEAD 64
 #define EARLY 64
+#define IS_EARLY 1
+#define FETCH_PARAMETER , const int64_t early
+#define FETCH_ARGUMENT , early
+#define NOT_FETCH , 0
 #define EARLY_FOR_SEVERAL 32
 #define SEVERAL 3
 #define NEAR 2
