@@ -135,7 +135,8 @@ def processes_compute_what_one_computes(folder):
 def sums_travel_instead_of_keys(folder):
     made, runs = kernels(), (24, 0, 16, 32)
     names = 'linear', 'hedgehog', 'local', 'gated'
-    for name in names: made[name][0]._with_chain()
+    for name in names:   # compiles here, not in each process
+        made[name][0]._with_chain(), made[name][0]._with_gradients()
 
     def work(rank):
         parallel = attnc.torch.ContextParallel()
