@@ -747,9 +747,8 @@ TARGET_v4 INLINE void strip_v4(int64_t rows, int64_t first, const int64_t lanes,
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
+    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
 {
-    const int64_t early = attn_is_intel() ? 32 : 0;
     float wide[32 * 64] __attribute__((aligned(64)));
     if (1 && update == 1 && rows >= 16 && lanes % (4 * 16) == 0) {
         for (int64_t x = 0; x < lanes; x += 4 * 16)
@@ -873,10 +872,11 @@ TARGET_v4 APART void dot15_v4(int64_t rows, int64_t steps, const float *a, const
         /*a_row=*/144, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL,
         /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot16_v4(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot16_v4(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c,
+    int64_t early)
 {
     dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1921,7 +1921,8 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_keys_v4(const struct call *cal
                     in_region);
             }
         } else
-            dot16_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot16_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160,
+                attn_is_intel() ? 32 : 0);
     }
 }
 
@@ -4350,9 +4351,8 @@ INLINE void strip_any(int64_t rows, int64_t first, const int64_t lanes, int64_t 
    elements are widened once for all rows. If a has one row, b is read 32 lanes at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
+    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
 {
-    const int64_t early = 64;
     float wide[16 * 64] __attribute__((aligned(16)));
     if (0 && update == 1 && rows >= 16 && lanes % (2 * 4) == 0) {
         for (int64_t x = 0; x < lanes; x += 2 * 4)
@@ -4475,7 +4475,7 @@ APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b
 APART void dot16_any(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */

@@ -2792,11 +2792,10 @@ INLINE int64_t all_turned_any(int64_t rows, int64_t columns, const int64_t steps
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 4.
-   - b is in memory. It is prefetched 64 rows ahead for one row of a, otherwise 64 rows ahead. */
+   - b is in memory. It is prefetched `early` rows ahead for one row of a, otherwise 64 rows ahead. */
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row)
+    const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t early)
 {
-    const int64_t early = 64;
     const int64_t whole = columns - columns % 4,
         turned = rows < 4 ? 0 : all_turned_any(rows, whole, steps, a, a_row, b, b_row, c, c_row),
         first = turned == rows ? whole : 0;
@@ -2835,9 +2834,8 @@ INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float
    elements are widened once for all rows. If a has one row, b is read 32 lanes at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
+    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
 {
-    const int64_t early = 64;
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
@@ -2880,12 +2878,12 @@ APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 }
 APART void dot2_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
-    dot_along_any(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
+    dot_along_any(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, /*early=*/64);
 }
 APART void dot3_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */

@@ -1081,12 +1081,11 @@ TARGET_v4bf16amx INLINE int64_t all_turned_v4bf16amx(int64_t rows, int64_t colum
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched 32 or 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+   - b is in memory. It is prefetched `early` rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
-    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+    const uint16_t *b, int64_t b_row, float *c, int64_t c_row, const int64_t early)
 {
-    const int64_t early = attn_is_intel() ? 32 : 0;
     const int64_t whole = columns - columns % 16,
         turned = rows < 16 ? 0 : all_turned_v4bf16amx(rows, whole, steps, a, a_row, b, b_row, c, c_row),
         first = turned == rows ? whole : 0;
@@ -1254,9 +1253,8 @@ TARGET_v4bf16amx INLINE void strip_v4bf16amx(int64_t rows, int64_t first, const 
 TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
+    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
 {
-    const int64_t early = attn_is_intel() ? 32 : 0;
     float wide[32 * 64] __attribute__((aligned(64)));
     if (1 && update == 1 && rows >= 16 && lanes % (4 * 16) == 0) {
         for (int64_t x = 0; x < lanes; x += 4 * 16)
@@ -1311,9 +1309,9 @@ TARGET_v4bf16amx APART void dot2_v4bf16amx(int64_t steps, const uint16_t *a, con
         c, /*c_row=*/16, /*add=*/1);
 }
 TARGET_v4bf16amx APART void dot3_v4bf16amx(int64_t rows, int64_t columns, const float *a, const uint16_t *b,
-    int64_t b_row, float *c)
+    int64_t b_row, float *c, int64_t early)
 {
-    dot_along_v4bf16amx(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
+    dot_along_v4bf16amx(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, early);
 }
 TARGET_v4bf16amx APART void dot4_v4bf16amx(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
@@ -1322,10 +1320,10 @@ TARGET_v4bf16amx APART void dot4_v4bf16amx(int64_t rows, int64_t steps, const fl
         /*compensation=*/NULL);
 }
 TARGET_v4bf16amx APART void dot5_v4bf16amx(int64_t rows, int64_t steps, const float *a, const uint16_t *b,
-    int64_t b_step, float *c)
+    int64_t b_step, float *c, int64_t early)
 {
     dot_fetched_v4bf16amx(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144,
-        /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1587,7 +1585,7 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct 
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
-        dot3_v4bf16amx(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        dot3_v4bf16amx(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score, attn_is_intel() ? 32 : 0);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4bf16amx(old_max + r, load_v4bf16amx(state_max + (chunk - chunk0) * 4224 + r));
@@ -1668,7 +1666,8 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct 
                     j1 - j0, in_region);
             }
         } else
-            dot5_v4bf16amx(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            dot5_v4bf16amx(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
+                attn_is_intel() ? 32 : 0);
     }
 }
 
@@ -2663,12 +2662,11 @@ TARGET_v4bf16 INLINE int64_t all_turned_v4bf16(int64_t rows, int64_t columns, co
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched 32 or 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+   - b is in memory. It is prefetched `early` rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
-    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+    const uint16_t *b, int64_t b_row, float *c, int64_t c_row, const int64_t early)
 {
-    const int64_t early = attn_is_intel() ? 32 : 0;
     const int64_t whole = columns - columns % 16,
         turned = rows < 16 ? 0 : all_turned_v4bf16(rows, whole, steps, a, a_row, b, b_row, c, c_row),
         first = turned == rows ? whole : 0;
@@ -2831,9 +2829,8 @@ TARGET_v4bf16 INLINE void strip_v4bf16(int64_t rows, int64_t first, const int64_
 TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
+    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
 {
-    const int64_t early = attn_is_intel() ? 32 : 0;
     float wide[32 * 64] __attribute__((aligned(64)));
     if (1 && update == 1 && rows >= 16 && lanes % (4 * 16) == 0) {
         for (int64_t x = 0; x < lanes; x += 4 * 16)
@@ -2891,9 +2888,9 @@ TARGET_v4bf16 APART void dot2_v4bf16(int64_t lanes, int64_t steps, const uint16_
         /*a_step=*/128, b, /*b_step=*/128, c, /*c_row=*/64, /*update=*/3, /*by=*/1.0f, factor, compensation);
 }
 TARGET_v4bf16 APART void dot3_v4bf16(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row,
-    float *c)
+    float *c, int64_t early)
 {
-    dot_along_v4bf16(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
+    dot_along_v4bf16(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, early);
 }
 TARGET_v4bf16 APART void dot4_v4bf16(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
@@ -2902,10 +2899,10 @@ TARGET_v4bf16 APART void dot4_v4bf16(int64_t rows, int64_t steps, const float *a
         /*compensation=*/NULL);
 }
 TARGET_v4bf16 APART void dot5_v4bf16(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step,
-    float *c)
+    float *c, int64_t early)
 {
     dot_fetched_v4bf16(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144,
-        /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -3149,7 +3146,7 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
-        dot3_v4bf16(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        dot3_v4bf16(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score, attn_is_intel() ? 32 : 0);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4bf16(old_max + r, load_v4bf16(state_max + (chunk - chunk0) * 4224 + r));
@@ -3229,7 +3226,8 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *
                     in_region);
             }
         } else
-            dot5_v4bf16(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            dot5_v4bf16(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
+                attn_is_intel() ? 32 : 0);
     }
 }
 
@@ -4003,11 +4001,10 @@ TARGET_v4 INLINE int64_t all_turned_v4(int64_t rows, int64_t columns, const int6
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched 32 or 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+   - b is in memory. It is prefetched `early` rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+    const uint16_t *b, int64_t b_row, float *c, int64_t c_row, const int64_t early)
 {
-    const int64_t early = attn_is_intel() ? 32 : 0;
     const int64_t whole = columns - columns % 16,
         turned = rows < 16 ? 0 : all_turned_v4(rows, whole, steps, a, a_row, b, b_row, c, c_row),
         first = turned == rows ? whole : 0;
@@ -4167,9 +4164,8 @@ TARGET_v4 INLINE void strip_v4(int64_t rows, int64_t first, const int64_t lanes,
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
+    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
 {
-    const int64_t early = attn_is_intel() ? 32 : 0;
     float wide[32 * 64] __attribute__((aligned(64)));
     if (1 && update == 1 && rows >= 16 && lanes % (4 * 16) == 0) {
         for (int64_t x = 0; x < lanes; x += 4 * 16)
@@ -4225,9 +4221,10 @@ TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, const
     dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, factor, compensation);
 }
-TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row, float *c)
+TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row, float *c,
+    int64_t early)
 {
-    dot_along_v4(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
+    dot_along_v4(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, early);
 }
 TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
@@ -4235,10 +4232,11 @@ TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const 
         /*a_row=*/144, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL,
         /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c,
+    int64_t early)
 {
     dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -4522,7 +4520,7 @@ TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, in
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
-        dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score, attn_is_intel() ? 32 : 0);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
@@ -4601,7 +4599,8 @@ TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, in
                     in_region);
             }
         } else
-            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
+                attn_is_intel() ? 32 : 0);
     }
 }
 
@@ -6671,11 +6670,10 @@ INLINE int64_t all_turned_any(int64_t rows, int64_t columns, const int64_t steps
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 4.
-   - b is in memory. It is prefetched 64 rows ahead for one row of a, otherwise 64 rows ahead. */
+   - b is in memory. It is prefetched `early` rows ahead for one row of a, otherwise 64 rows ahead. */
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+    const uint16_t *b, int64_t b_row, float *c, int64_t c_row, const int64_t early)
 {
-    const int64_t early = 64;
     const int64_t whole = columns - columns % 4,
         turned = rows < 4 ? 0 : all_turned_any(rows, whole, steps, a, a_row, b, b_row, c, c_row),
         first = turned == rows ? whole : 0;
@@ -6832,9 +6830,8 @@ INLINE void strip_any(int64_t rows, int64_t first, const int64_t lanes, int64_t 
    elements are widened once for all rows. If a has one row, b is read 32 lanes at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
+    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
 {
-    const int64_t early = 64;
     float wide[16 * 64] __attribute__((aligned(16)));
     if (0 && update == 1 && rows >= 16 && lanes % (2 * 4) == 0) {
         for (int64_t x = 0; x < lanes; x += 2 * 4)
@@ -6892,7 +6889,7 @@ APART void dot2_any(int64_t lanes, int64_t steps, const float *a, const float *b
 }
 APART void dot3_any(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row, float *c)
 {
-    dot_along_any(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
+    dot_along_any(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, /*early=*/64);
 }
 APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
@@ -6903,7 +6900,7 @@ APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b,
 APART void dot5_any(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */

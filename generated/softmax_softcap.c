@@ -2800,9 +2800,8 @@ INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float
    elements are widened once for all rows. If a has one row, b is read 32 lanes at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
+    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
 {
-    const int64_t early = 64;
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
@@ -2860,7 +2859,7 @@ APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b,
 APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/256, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144,
-        /*a_step=*/1, b, b_step, c, /*c_row=*/272, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*a_step=*/1, b, b_step, c, /*c_row=*/272, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */

@@ -109,6 +109,8 @@ void emit_fold(struct text *file);
 void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
 /* Prints the vector types, functions and products that `code` uses. (vector.c) */
 void emit_vector_functions(const struct emitter *x, const char *code, struct text *out);
+/* Returns C for the number of rows of this type that a product with one row prefetches ahead, or NULL. */
+const char *emit_early(const struct emitter *x, enum dtype dtype);
 const char *emit_real(enum dtype dtype);   /* the C type of computations for `dtype` */
 const char *emit_stored(enum dtype dtype); /* the C type of a stored element */
 /* Returns the part of a function's name that tells the type of rows in memory, such as "_q8_0". Returns "" for the type

@@ -170,10 +170,16 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     x->indent -= 4;
 }
 
-/* Returns the name of the product that prefetches the rows of the operand. */
-static const char *fetched_product(const struct emitter *x, const struct ref *lane)
+/* Prints a product that prefetches the rows of the operand `lane`. */
+static void emit_prefetching(struct emitter *x, const char *product, const struct ref *lane,
+                             const struct product_argument *argument, int arguments)
 {
-    return arena_printf(x->m->arena, "dot_fetched%s", emit_type_suffix(x->m, x->l->array[lane->of].dtype));
+    const enum dtype dtype = x->l->array[lane->of].dtype;
+    const char *const early = emit_early(x, dtype);
+    struct product_argument all[MAX_ARGUMENTS];
+    memcpy(all, argument, (size_t)arguments * sizeof *argument);
+    if (early) all[arguments++] = (struct product_argument){"early", "int64_t ", early};
+    emit_call(x, arena_printf(x->m->arena, "%s%s", product, emit_type_suffix(x->m, dtype)), all, arguments);
 }
 
 /* Prints a product without the arguments that say how its result changes.
@@ -276,8 +282,10 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
     if (visible)
         emit_special(x, "dot_until", argument, arguments, false,
                      &(struct product_argument){"visible", "int64_t ", visible}, 1);
+    else if (fetched)
+        emit_prefetching(x, "dot_fetched", lane, argument, arguments);
     else
-        emit_call(x, paired ? "dot_paired" : fetched ? fetched_product(x, lane) : "dot", argument, arguments);
+        emit_call(x, paired ? "dot_paired" : "dot", argument, arguments);
     x->indent -= 4;
 }
 
@@ -319,8 +327,7 @@ static void emit_along(struct emitter *x, const struct stmt *s)
         {"c_row", size, emit_step(x, to, s->axes[0])},
     };
     if (x->m->axis[s->axis].extent > x->along_terms) x->along_terms = x->m->axis[s->axis].extent;
-    emit_call(x, arena_printf(arena, "dot_along%s", emit_type_suffix(x->m, x->l->array[lane->of].dtype)), argument,
-              (int)(sizeof argument / sizeof *argument));
+    emit_prefetching(x, "dot_along", lane, argument, (int)(sizeof argument / sizeof *argument));
 }
 
 /* Returns whether the rows of a product are tokens of an array of the caller, such as k. */
@@ -577,7 +584,10 @@ void emit_dot(struct emitter *x, const struct stmt *s)
     else if (!s->where) {
         emit_one_lane(x, s);
         emit_one_row(x, s);
-        emit_call(x, paired ? "dot_paired" : fetched ? fetched_product(x, lane) : "dot", argument, arguments);
+        if (fetched)
+            emit_prefetching(x, "dot_fetched", lane, argument, arguments);
+        else
+            emit_call(x, paired ? "dot_paired" : "dot", argument, arguments);
     } else
         emit_over_region(x, s, argument, arguments);
     if (across && is_last_across(x, s)) emit_line(x, "pass_turn(call, task, %s);", position);

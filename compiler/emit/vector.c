@@ -181,12 +181,33 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
                      arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));
 }
 
+static bool is_packed(enum dtype dtype)
+{
+    return dtype_is_packed(dtype) && dtype != DTYPE_FP8;
+}
+
+static int early_of(const struct target *t, enum dtype dtype)
+{
+    return is_packed(dtype) ? t->early_for_several : dtype_is_narrow(dtype) ? t->early_narrow : t->early;
+}
+
+const char *emit_early(const struct emitter *x, enum dtype dtype)
+{
+    const struct target *const t = x->c->target;
+    const int rows = early_of(t, dtype);
+    const bool depends = dtype_is_narrow(dtype) && !is_packed(dtype) && *t->early_narrow_on;
+    if (!depends) return rows ? arena_printf(x->m->arena, "%d", rows) : NULL;
+    /* most tiles of keys in pages are copied, so they are in the cache */
+    return arena_printf(x->m->arena, "%s%s ? %d : 0", t->early_narrow_on, x->c->state.paged ? " && !call->pages" : "",
+                        rows);
+}
+
 /* Sets the template names for rows of one type in memory. */
 static void set_stored(struct template_names *x, const struct emitter *e, enum dtype dtype)
 {
     const struct target *const target = e->c->target;
     const bool narrow = dtype_is_narrow(dtype), half = dtype == DTYPE_Q8_0 || dtype == DTYPE_Q4_0,
-               blocks = dtype_is_packed(dtype) && dtype != DTYPE_FP8;
+               blocks = is_packed(dtype);
     template_set_number(x, "STORED_F16", dtype == DTYPE_F16);
     template_set_number(x, "STORED_BF16", dtype == DTYPE_BF16);
     template_set_number(x, "STORED_FP8", dtype == DTYPE_FP8);
@@ -215,12 +236,9 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
     while (1 << levels < e->lanes) levels++;
     template_set_number(x, "TURNED_LEVELS", levels);
     template_set(x, "STORED", emit_stored(dtype));
-    const int early = blocks ? target->early_for_several : narrow ? target->early_narrow : target->early;
-    const char *const only = narrow && !blocks ? target->early_narrow_on : "", *const rows = arena_printf(x->arena,
-                                                                                                          "%d", early);
-    template_set_number(x, "IS_EARLY", early > 0);
-    template_set(x, "EARLY", *only ? arena_printf(x->arena, "%s ? %s : 0", only, rows) : rows);
-    template_set(x, "EARLY_SAID", *only ? arena_printf(x->arena, "%s or 0", rows) : rows);
+    const bool early = early_of(target, dtype) > 0;
+    template_set_number(x, "IS_EARLY", early);
+    template_set(x, "EARLY", early ? "`early`" : "0");
     template_set(x, "FETCH_PARAMETER", early ? ", const int64_t early" : "");
     template_set(x, "FETCH_ARGUMENT", early ? ", early" : "");
     template_set(x, "NOT_FETCH", early ? ", 0" : "");

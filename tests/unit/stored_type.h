@@ -73,9 +73,9 @@ static void TYPE_NAME(rows_of)(void)
             if (turned[k][r] != wanted[r][k]) CU_FAIL("a stored element is elsewhere");
     static float sum[MAX_ROWS][COUNT + LANES], all[MAX_ROWS][ROW];
     for (int n = 1; n <= MAX_ROWS; n++) {
-        dot_along_T(n, COUNT, ROW, given[0], ROW, rows, step, sum[0], COUNT + LANES);
+        dot_along_T(n, COUNT, ROW, given[0], ROW, rows, step, sum[0], COUNT + LANES, 64);
         memset(all, 0, sizeof all);
-        dot_fetched_T(1, 2 * LANES, n, -1, COUNT, 192, given[0], ROW, 1, rows, step, all[0], ROW, 1, NULL, NULL);
+        dot_fetched_T(1, 2 * LANES, n, -1, COUNT, 192, given[0], ROW, 1, rows, step, all[0], ROW, 1, NULL, NULL, 64);
         for (int r = 0; r < n; r++) {
             for (int x = 0; x < COUNT; x++) {
                 double exact = 0;

@@ -507,13 +507,10 @@ TARGET INLINE int64_t all_turned_T(int64_t rows, int64_t columns, const int64_t 
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of LANES.
-   - b is in memory. It is prefetched EARLY_SAID rows ahead for one row of a, otherwise EARLY_FOR_SEVERAL rows ahead. */
+   - b is in memory. It is prefetched EARLY rows ahead for one row of a, otherwise EARLY_FOR_SEVERAL rows ahead. */
 TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
-    const STORED *b, int64_t b_row, REAL *c, int64_t c_row)
+    const STORED *b, int64_t b_row, REAL *c, int64_t c_row FETCH_PARAMETER)
 {
-#if IS_EARLY
-    const int64_t early = EARLY;
-#endif
     const int64_t whole = columns - columns % LANES,
         turned = rows < LANES ? 0 : all_turned_T(rows, whole, steps, a, a_row, b, b_row, c, c_row),
         first = turned == rows ? whole : 0;
@@ -710,11 +707,8 @@ TARGET INLINE void strip_T(int64_t rows, int64_t first, const int64_t lanes, int
    elements are widened once for all rows. If a has one row, b is read WIDE lanes at a time. */
 TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *c,
-    int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER)
+    int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER FETCH_PARAMETER)
 {
-#if IS_EARLY
-    const int64_t early = EARLY;
-#endif
 #if NARROW
     REAL wide[AT_ONCE * MAX_LANES] __attribute__((aligned(BYTES)));
     if (ROOMY && update == 1 && rows >= MANY && lanes % (ABREAST * LANES) == 0) {
