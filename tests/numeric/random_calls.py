@@ -325,6 +325,7 @@ class Drawn(decode.Grown):
         states[2].problem.chunk_sums, states[2].problem.chunk_sums_bytes = sums.ctypes.data, sums.size
         outs = [self.alone(states[k], at, self.n) for k in (0, 2)]
         if outs[0].tobytes() != outs[1].tobytes(): raise Wrong('stored', 'other bits with stored sums, from token %d on' % at)
+        for state in states: state.problem.chunk_sums, state.problem.chunk_sums_bytes = None, 0
         last = [self.n - 1] * 5   # bytes of a state between its rows may have any value
         if len({self.alone(state, 0, 0, last).tobytes() for state in states}) > 1:
             raise Wrong('stored', 'other states with stored sums')
