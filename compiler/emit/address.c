@@ -130,8 +130,6 @@ const char *emit_element(struct emitter *x, const struct ref *r)
     return arena_printf(x->m->arena, "%s[%s]", made, plus + 3);
 }
 
-/* Returns the address of a reference as C. Pointers of INPUT, PARAM and OUTPUT arrays include the axes that the task
-   fixes (b, g, m). */
 /* Returns a reference to rows of prefix sums that may read row -1, the sums before the first token (outer.c). */
 static struct ref with_row_before(const struct emitter *x, struct ref r)
 {
@@ -143,9 +141,16 @@ static struct ref with_row_before(const struct emitter *x, struct ref r)
     return r;
 }
 
+struct ref emit_read(const struct emitter *x, const struct ref *r)
+{
+    return x->outer ? with_row_before(x, *r) : *r;
+}
+
+/* Returns the address of a reference as C. Pointers of INPUT, PARAM and OUTPUT arrays include the axes that the task
+   fixes (b, g, m). */
 const char *emit_address(struct emitter *x, const struct ref *given)
 {
-    const struct ref read = x->outer ? with_row_before(x, *given) : *given, *const r = &read;
+    const struct ref read = emit_read(x, given), *const r = &read;
     const struct array *a = &x->l->array[r->of];
     struct arena *arena = x->m->arena;
     const char *const name = emit_local(x, a->name), *made = name;

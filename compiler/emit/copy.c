@@ -216,17 +216,18 @@ static void emit_copy_computed(struct emitter *x, const struct stmt *s, bool pad
     const int64_t lanes = x->l->array[to->of].extent[to->rank - 1];
     uint32_t rows = 0;
     for (int k = 0; k + 1 < s->rank; k++) rows |= UINT32_C(1) << s->axes[k];
-    for (int k = 0; k < from->rank && rows && strcmp(emit_first(x, lane), "0") == 0; k++)
-        keep_parts(x, from->sub[k], lane, rows, lanes);
+    const struct ref read = emit_read(x, from);
+    for (int k = 0; k < read.rank && rows && strcmp(emit_first(x, lane), "0") == 0; k++)
+        keep_parts(x, read.sub[k], lane, rows, lanes);
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *const axis = x->m->axis[s->axes[k]].name;
         emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++) {", 4 * k, "", axis, emit_first(x, s->axes[k]), axis,
                   emit_end(x, s->axes[k]), axis);
     }
-    const char *const read = x->parts ? element_by_lane(x, from, lane, lanes, depth) : emit_element(x, from);
+    const char *const value = x->parts ? element_by_lane(x, from, lane, lanes, depth) : emit_element(x, from);
     x->parts = 0;
     emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++) %s = %s;", depth, "", l, emit_first(x, lane), l,
-              emit_end(x, lane), l, element, read);
+              emit_end(x, lane), l, element, value);
     if (pads)
         emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++) %s = 0;", depth, "", l, emit_end(x, lane), l,
                   padded_end(x, lane), l, element);

@@ -343,6 +343,8 @@ const char *emit_address(struct emitter *x, const struct ref *r);
 /* Returns a call of `function`, such as "widened", of an element in a type that is widened. */
 const char *emit_widened(struct emitter *x, const struct ref *r, const char *function);
 const char *emit_element(struct emitter *x, const struct ref *r);
+/* Returns the reference as it is read: rows of prefix sums can begin before the first token (outer.c). */
+struct ref emit_read(const struct emitter *x, const struct ref *r);
 /* Returns C for an EXPR_ELEMENT. If `lane` is not -1, it is the axis of the lanes, and the C is for one of them,
    `lane`. of_lanes(user, sub) then returns the name of a vector with a subscript's value in each lane. */
 const char *emit_element_by_name(struct emitter *x, const struct expr *e, int lane,

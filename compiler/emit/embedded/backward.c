@@ -382,12 +382,14 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
         if ((uintptr_t)problem->earlier_sums % 64 || (uintptr_t)problem->later_sums % 64) return ATTN_EALIGN;
         if (problem->n_q != problem->n_k || problem->query_start) return ATTN_EPROBLEM;
     }
-    struct SPEC_gradients all;
+    union {
+        struct SPEC_gradients names;
+        void *each[sizeof(struct SPEC_gradients) / sizeof(void *) + 1];
+    } all;
     call.adds = adds;
     if (adds && adds != OUTER_TERMS) { /* every gradient needs its sums; nothing is written to these arrays */
-        for (size_t at = 0; at + sizeof first <= sizeof all; at += sizeof first)
-            memcpy((unsigned char *)&all + at, &first, sizeof first);
-        gradients = &all;
+        for (size_t k = 0; k < sizeof all / sizeof *all.each; k++) all.each[k] = workspace;
+        gradients = &all.names;
 GRADIENTS_UNUSED
     }
 #endif
