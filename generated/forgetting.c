@@ -4497,10 +4497,13 @@ static size_t prefix_rows(const struct attn_problem *p, int64_t n)
     return whole_lines(bytes_times(of_heads, n));
 }
 
+/* Returns the number of rows of a head's sums. */
+static int64_t rows_of_sums(const struct attn_problem *p) { return p->n_k; }
+
 /* Returns the bytes of the prefix sums and of their low parts, which have the rounding errors. */
 static size_t prefix_bytes(const struct attn_problem *p)
 {
-    return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, p->n_k)), 2);
+    return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, rows_of_sums(p))), 2);
 }
 
 /* Returns whether each query is at the position of a key, so that queries need no arrays. */
@@ -4510,9 +4513,10 @@ static int queries_at_keys(const struct attn_problem *p) { return !p->query_star
 static void set_prefix_sums(struct call *call, unsigned char *at)
 {
     const struct attn_problem *const p = &call->p;
-    const size_t of_queries = prefix_rows(p, p->n_q), of_keys = prefix_rows(p, p->n_k);
+    const int64_t rows = rows_of_sums(p);
+    const size_t of_queries = prefix_rows(p, p->n_q), of_keys = prefix_rows(p, rows);
     const struct attn_strides queries = {p->heads * p->n_q * 1, p->n_q * 1, 1},
-        keys = {p->heads * p->n_k * 1, p->n_k * 1, 1};
+        keys = {p->heads * rows * 1, rows * 1, 1};
     call->log_decay_q = (float *)(void *)at;
     call->log_decay_q_low = (float *)(void *)(at + of_queries);
     call->log_decay_k = call->log_decay_chunk = (float *)(void *)(at + 2 * of_queries);
@@ -4538,8 +4542,9 @@ INLINE void add_to_sum(double *high, double *low, double x)
 static void add_terms(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
-    float *restrict const sum = call->log_decay_k + task * n_k * 1,
-        *restrict const sum_low = call->log_decay_k_low + task * n_k * 1,
+    const int64_t rows = rows_of_sums(&call->p);
+    float *restrict const sum = call->log_decay_k + task * rows * 1,
+        *restrict const sum_low = call->log_decay_k_low + task * rows * 1,
         *restrict const of_query = call->log_decay_q + task * n_q * 1,
         *restrict const of_query_low = call->log_decay_q_low + task * n_q * 1;
     (void)work;
@@ -4892,7 +4897,7 @@ static const int64_t part_from[] = {
 static void add_gradients(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
-    float *const sum = call->dlog_decay + task * n_k * 1;
+    float *const sum = call->dlog_decay + task * rows_of_sums(&call->p) * 1;
     const float *const of_query = call->dlog_decay_q + task * n_q * 1;
     double high[1] = {0}, low[1] = {0};
     (void)work;
@@ -4906,6 +4911,11 @@ static void add_gradients(const struct call *call, int64_t task, unsigned char *
             sum[at] = (float)(high[x] + low[x]);
         }
     }
+}
+
+static size_t prefix_gradients_bytes(const struct attn_problem *problem)
+{
+    return bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, rows_of_sums(problem)));
 }
 
 /* Sets pointers and strides of the gradients of the prefix sums, which begin at `at`. */
@@ -5010,7 +5020,7 @@ static size_t shared_bytes(const struct attn_problem *problem)
     bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
     struct call none = {.p = *problem};
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
-    bytes = bytes_plus(bytes, bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, problem->n_k)));
+    bytes = bytes_plus(bytes, prefix_gradients_bytes(problem));
     bytes = bytes_plus(bytes, call_bytes(problem));
     return bytes;
 }
@@ -5076,7 +5086,8 @@ int forgetting_backward(const struct attn_problem *problem, const struct forgett
         if (!runs(&this)) return ATTN_EMACHINE;
         if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     }
-    const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
+    const size_t bytes = part_bytes_a_thread(problem->n_k), saved = saved_bytes(problem),
+        shared = shared_bytes(problem),
         given = problem->workspace_bytes;
     if (!bytes_fit(shared)) return ATTN_ESIZE;
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
@@ -5099,7 +5110,7 @@ int forgetting_backward(const struct attn_problem *problem, const struct forgett
     if (!runs(&terms)) return ATTN_EMACHINE;
     set_prefix_sums(&call, prefix);
     if (call.dgate_array)
-        set_prefix_gradients(&call, prefix - prefix_rows(problem, problem->n_q) - prefix_rows(problem, problem->n_k));
+        set_prefix_gradients(&call, prefix - prefix_gradients_bytes(problem));
     error = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
     if (!error && !kept) error = run_part(0, &call, threads, work);
     if (!error) error = run_part(1, &call, threads, work);

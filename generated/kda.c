@@ -3402,10 +3402,13 @@ static size_t prefix_rows(const struct attn_problem *p, int64_t n)
     return whole_lines(bytes_times(of_heads, n));
 }
 
+/* Returns the number of rows of a head's sums. */
+static int64_t rows_of_sums(const struct attn_problem *p) { return p->n_k; }
+
 /* Returns the bytes of the prefix sums and of their low parts, which have the rounding errors. */
 static size_t prefix_bytes(const struct attn_problem *p)
 {
-    return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, p->n_k)), 2);
+    return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, rows_of_sums(p))), 2);
 }
 
 /* Returns whether each query is at the position of a key, so that queries need no arrays. */
@@ -3415,9 +3418,10 @@ static int queries_at_keys(const struct attn_problem *p) { return !p->query_star
 static void set_prefix_sums(struct call *call, unsigned char *at)
 {
     const struct attn_problem *const p = &call->p;
-    const size_t of_queries = prefix_rows(p, p->n_q), of_keys = prefix_rows(p, p->n_k);
+    const int64_t rows = rows_of_sums(p);
+    const size_t of_queries = prefix_rows(p, p->n_q), of_keys = prefix_rows(p, rows);
     const struct attn_strides queries = {p->heads * p->n_q * 64, p->n_q * 64, 64},
-        keys = {p->heads * p->n_k * 64, p->n_k * 64, 64};
+        keys = {p->heads * rows * 64, rows * 64, 64};
     call->log_decay_q = (float *)(void *)at;
     call->log_decay_q_low = (float *)(void *)(at + of_queries);
     call->log_decay_k = call->log_decay_chunk = (float *)(void *)(at + 2 * of_queries);
@@ -3443,8 +3447,9 @@ INLINE void add_to_sum(double *high, double *low, double x)
 static void add_terms(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
-    float *restrict const sum = call->log_decay_k + task * n_k * 64,
-        *restrict const sum_low = call->log_decay_k_low + task * n_k * 64,
+    const int64_t rows = rows_of_sums(&call->p);
+    float *restrict const sum = call->log_decay_k + task * rows * 64,
+        *restrict const sum_low = call->log_decay_k_low + task * rows * 64,
         *restrict const of_query = call->log_decay_q + task * n_q * 64,
         *restrict const of_query_low = call->log_decay_q_low + task * n_q * 64;
     (void)work;

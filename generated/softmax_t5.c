@@ -5997,7 +5997,8 @@ int softmax_t5_backward(const struct attn_problem *problem, const struct softmax
         if (!runs(&this)) return ATTN_EMACHINE;
         if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     }
-    const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
+    const size_t bytes = part_bytes_a_thread(problem->n_k), saved = saved_bytes(problem),
+        shared = shared_bytes(problem),
         given = problem->workspace_bytes;
     if (!bytes_fit(shared)) return ATTN_ESIZE;
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);

@@ -65,7 +65,8 @@ class Post:
             data, size, box = waiting.pop(request[0])
             with self.there:
                 lost = lambda: box[0] == self.fails and self.failing < 0
-                if not self.there.wait_for(lambda: self.boxes.get(box) or lost(), LIMIT_OF_LOST if self.fails is not None else LIMIT): return ATTN_ERANKS
+                limit = LIMIT if self.fails is None else LIMIT_OF_LOST
+                if not self.there.wait_for(lambda: self.boxes.get(box) or lost(), limit): return ATTN_ERANKS
                 if not self.boxes.get(box): return ATTN_ERANKS
                 arrives, message = self.boxes[box].pop(0)
             if self.link: time.sleep(max(0, arrives - time.monotonic()))

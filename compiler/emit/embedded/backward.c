@@ -27,11 +27,7 @@ static const int64_t part_from[] = {
 static void add_gradients(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
-#if OUTER
     REAL *const sum = call->dlog_decay + task * rows_of_sums(&call->p) * PREFIX_ROW;
-#else
-    REAL *const sum = call->dlog_decay + task * n_k * PREFIX_ROW;
-#endif
     const REAL *const of_query = call->dlog_decay_q + task * n_q * PREFIX_ROW;
     double high[PREFIX_ROW] = {0}, low[PREFIX_ROW] = {0};
     (void)work;
@@ -68,6 +64,11 @@ static void sum_gradients(const struct call *call, int64_t task, unsigned char *
 }
 
 #endif
+static size_t prefix_gradients_bytes(const struct attn_problem *problem)
+{
+    return bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, rows_of_sums(problem)));
+}
+
 /* Sets pointers and strides of the gradients of the prefix sums, which begin at `at`. */
 static void set_prefix_gradients(struct call *call, unsigned char *at)
 {
@@ -216,11 +217,7 @@ static size_t shared_bytes(const struct attn_problem *problem)
     bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
 #endif
 #if PREFIX_GRADIENTS
-#if OUTER
-    bytes = bytes_plus(bytes, bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, rows_of_sums(problem))));
-#else
-    bytes = bytes_plus(bytes, bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, problem->n_k)));
-#endif
+    bytes = bytes_plus(bytes, prefix_gradients_bytes(problem));
 #endif
 #if SHARED
     bytes = bytes_plus(bytes, call_bytes(problem));
@@ -231,12 +228,7 @@ static size_t shared_bytes(const struct attn_problem *problem)
 size_t SPEC_backward_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-#if OUTER
-    const int64_t n_k = problem->earlier_sums ? INT64_MAX : problem->n_k;
-    const size_t of_threads = part_bytes_a_thread(n_k) * threads_served(problem),
-#else
-    const size_t of_threads = part_bytes_a_thread(problem->n_k) * threads_served(problem),
-#endif
+    const size_t of_threads = part_bytes_a_thread(WORK_KEYS) * threads_served(problem),
         bytes = bytes_plus(shared_bytes(problem), of_threads);
     return bytes_fit(bytes) ? bytes : 0;
 }
@@ -252,7 +244,7 @@ ROW_SUM_VALUES
 }
 
 #if OUTER
-/* Returns the bytes of the outer sums of a key/value head, of earlier or of later tokens, for the parts before `part`. */
+/* Returns the bytes of the outer sums of a key/value head, of earlier or later tokens, for the parts before `part`. */
 static int64_t outer_before(const struct attn_problem *p, int part, int kind)
 {
     int64_t bytes = 0;
@@ -296,11 +288,9 @@ static int take_outer(struct call *call, int part, const struct version *this)
 #endif
 static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
 {
-#if OUTER
-    const struct version this = part_version(part, OUTER_PART_KEYS);
-    if (!take_outer(call, part, &this)) return 0;
-#else
     const struct version this = part_version(part, PART_KEYS);
+#if OUTER
+    if (!take_outer(call, part, &this)) return 0;
 #endif
 #if IDLE
     if (this.idle) return 0;
@@ -354,23 +344,14 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
 #endif
     for (int part = 0; part < PARTS; part++) {
-#if OUTER
         const struct version this = part_version(part, GRADIENT_KEYS);
-#else
-        const struct version this = part_version(part, VERSION_KEYS);
-#endif
         if (!runs(&this)) return ATTN_EMACHINE;
 #if POSITIONS
         if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
 #endif
     }
-#if OUTER
-    const size_t bytes = part_bytes_a_thread(problem->earlier_sums ? INT64_MAX : call.p.n_k), saved = saved_bytes(problem),
-        shared = shared_bytes(problem), given = problem->workspace_bytes;
-#else
-    const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
+    const size_t bytes = part_bytes_a_thread(WORK_KEYS), saved = saved_bytes(problem), shared = shared_bytes(problem),
         given = problem->workspace_bytes;
-#endif
     if (!bytes_fit(shared)) return ATTN_ESIZE;
     const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
@@ -409,14 +390,10 @@ GRADIENTS_UNUSED
     unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
 #endif
 #if SAVED_COUNT
-#if OUTER && FEW
-    const int kept = problem->saved && !problem->earlier_sums && version(VERSION_KEYS, MANY_ROWS, 0).saves;
-#elif OUTER
-    const int kept = problem->saved && !problem->earlier_sums && version(VERSION_KEYS).saves;
-#elif FEW
-    const int kept = problem->saved && version(VERSION_KEYS, MANY_ROWS, 0).saves;
+#if FEW
+    const int kept = TAKES_SAVED && version(VERSION_KEYS, MANY_ROWS, 0).saves;
 #else
-    const int kept = problem->saved && version(VERSION_KEYS).saves;
+    const int kept = TAKES_SAVED && version(VERSION_KEYS).saves;
 #endif
     set_saved(&call, kept ? (unsigned char *)problem->saved : first);
 #endif
@@ -451,11 +428,7 @@ GRADIENTS_UNUSED
     set_prefix_sums(&call, prefix);
 #if PREFIX_GRADIENTS
     if (PREFIX_WANTED)
-#if OUTER
-        set_prefix_gradients(&call, prefix - prefix_rows(problem, problem->n_q) - prefix_rows(problem, rows_of_sums(problem)));
-#else
-        set_prefix_gradients(&call, prefix - prefix_rows(problem, problem->n_q) - prefix_rows(problem, problem->n_k));
-#endif
+        set_prefix_gradients(&call, prefix - prefix_gradients_bytes(problem));
 #endif
 #if OUTER
     if (adds != OUTER_TERMS) error = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));

@@ -12,18 +12,17 @@ static size_t prefix_rows(const struct attn_problem *p, int64_t n)
     return whole_lines(bytes_times(of_heads, n));
 }
 
+/* Returns the number of rows of a head's sums. */
 #if OUTER
-/* A head's sums begin with a row of zeros, the sums before the first token, which is row -1. */
-static int64_t rows_of_sums(const struct attn_problem *p) { return p->n_k + 1; }
+static int64_t rows_of_sums(const struct attn_problem *p) { return p->n_k + 1; } /* row -1: before the first token */
+#else
+static int64_t rows_of_sums(const struct attn_problem *p) { return p->n_k; }
 #endif
+
 /* Returns the bytes of the prefix sums and of their low parts, which have the rounding errors. */
 static size_t prefix_bytes(const struct attn_problem *p)
 {
-#if OUTER
     return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, rows_of_sums(p))), 2);
-#else
-    return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, p->n_k)), 2);
-#endif
 }
 
 /* Returns whether each query is at the position of a key, so that queries need no arrays. */
@@ -33,16 +32,10 @@ static int queries_at_keys(const struct attn_problem *p) { return !p->query_star
 static void set_prefix_sums(struct call *call, unsigned char *at)
 {
     const struct attn_problem *const p = &call->p;
-#if OUTER
     const int64_t rows = rows_of_sums(p);
     const size_t of_queries = prefix_rows(p, p->n_q), of_keys = prefix_rows(p, rows);
     const struct attn_strides queries = {p->heads * p->n_q * PREFIX_ROW, p->n_q * PREFIX_ROW, PREFIX_ROW},
         keys = {p->heads * rows * PREFIX_ROW, rows * PREFIX_ROW, PREFIX_ROW};
-#else
-    const size_t of_queries = prefix_rows(p, p->n_q), of_keys = prefix_rows(p, p->n_k);
-    const struct attn_strides queries = {p->heads * p->n_q * PREFIX_ROW, p->n_q * PREFIX_ROW, PREFIX_ROW},
-        keys = {p->heads * p->n_k * PREFIX_ROW, p->n_k * PREFIX_ROW, PREFIX_ROW};
-#endif
     call->log_decay_q = (REAL *)(void *)at;
     call->log_decay_q_low = (REAL *)(void *)(at + of_queries);
     call->log_decay_k = call->log_decay_chunk = (REAL *)(void *)(at + 2 * of_queries);
@@ -72,14 +65,9 @@ INLINE void add_to_sum(double *high, double *low, double x)
 static void add_terms(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
-#if OUTER
     const int64_t rows = rows_of_sums(&call->p);
     REAL *restrict const sum = call->log_decay_k + task * rows * PREFIX_ROW,
         *restrict const sum_low = call->log_decay_k_low + task * rows * PREFIX_ROW,
-#else
-    REAL *restrict const sum = call->log_decay_k + task * n_k * PREFIX_ROW,
-        *restrict const sum_low = call->log_decay_k_low + task * n_k * PREFIX_ROW,
-#endif
         *restrict const of_query = call->log_decay_q + task * n_q * PREFIX_ROW,
         *restrict const of_query_low = call->log_decay_q_low + task * n_q * PREFIX_ROW;
     (void)work;
