@@ -19,8 +19,11 @@ from installed import TEXT
 from suite import ROOT, Skip, Suite, cached, check, compiler, execute
 
 CASES = []
-# Debian's ccache has compilers with these names.
-THROUGH_CCACHE = ('/usr/lib/ccache:' if os.path.isdir('/usr/lib/ccache') else '') + os.environ['PATH']
+
+
+def through_ccache():
+    """Returns $PATH with ccache's compilers first. Debian's ccache has compilers with the names of real ones."""
+    return ('/usr/lib/ccache:' if os.path.isdir('/usr/lib/ccache') else '') + os.environ['PATH']
 
 
 def case(*arguments):
@@ -31,16 +34,17 @@ def case(*arguments):
 
 
 class Place(installed.Place):
-    """A folder for projects. They compile with -O0, which takes the least time in total, and mostly with clang. The
-    standalone example has the flags of its document, and library_with_kernels those of CMake's default.
+    """A folder for projects. They compile with -O0, which takes the least time in total, and mostly with clang. CMake's
+    kernels have -O2 after the user's flags, so that clang gets -O0 last. The standalone example has the flags of its
+    document, and the example of C++ has -O2.
     Every folder is mapped to one name, so that cases share entries of ccache."""
 
     def __init__(self, suite, folder, usual):
         super().__init__(suite, folder)
         self.environment |= {'CFLAGS': '-O0 -g0', 'CXXFLAGS': '-O0 -g0', 'CMAKE_BUILD_TYPE': 'None', 'CCACHE_BASEDIR': suite.folder,
-                             'PATH': self.environment['PATH'].replace(os.environ['PATH'], THROUGH_CCACHE)}
+                             'PATH': self.environment['PATH'].replace(os.environ['PATH'], through_ccache())}
         if not usual:
-            self.environment['CC'] = os.path.basename(compiler('clang'))
+            self.environment['CC'] = 'quick-clang'
         with open(TEXT) as f:
             self.write('text', f.read(2000))   # a kernel takes quadratic time
         self.text = self.path('text')
@@ -218,7 +222,7 @@ def debian_build(place):
     sources(place, 'source')
     if execute(['dpkg-checkbuilddeps', 'compiler/install/debian/control'], cwd=place.path('source')).returncode:
         raise Skip('not all packages that the build needs are installed')
-    without = {'PATH': THROUGH_CCACHE, 'PKG_CONFIG_PATH': os.environ.get('PKG_CONFIG_PATH', ''),
+    without = {'PATH': through_ccache(), 'PKG_CONFIG_PATH': os.environ.get('PKG_CONFIG_PATH', ''),
                'DEB_BUILD_OPTIONS': 'noautodbgsym parallel=2'}
     place.run(['bash', '-ec', command], cwd=place.path('source'), env=without, timeout=400)
     packages = glob.glob(place.path('*.deb'))
@@ -228,7 +232,7 @@ def debian_build(place):
     found = os.path.dirname(glob.glob(place.path('root', 'usr', 'lib', '*', 'pkgconfig', 'attnc.pc'))[0])
     folder = os.path.join(place.examples(), 'make')
     place.run(['make'], cwd=folder,
-              env={'PATH': place.path('root', 'usr', 'bin') + ':' + THROUGH_CCACHE, 'PKG_CONFIG_PATH': found})
+              env={'PATH': place.path('root', 'usr', 'bin') + ':' + through_ccache(), 'PKG_CONFIG_PATH': found})
     foresees(place.run([folder + '/predict', place.text], cwd=folder).stdout)
     with open(folder + '/softmax.yaml.d') as f:
         check('softmax.c' in f.read(), 'no depfile')
@@ -486,8 +490,9 @@ def distribution(place):
           'not carried: %s; too many: %s' % (sorted(set(files) - set(carried)), sorted(set(carried) - set(files))))
     check('compiler/install/debian/control' in files, 'no Debian package')
     prefix, (install, export) = os.path.join(top, 'pre fix'), blocks('Examples')
+    # With the options and file names of `./dev build`, ccache has the objects if ./dev runs this.
     place.run(
-        ['bash', '-ec', 'meson setup build -Doptimization=0 -Ddebug=false -Dtests=disabled -Ddemo=false\n' + install], cwd=top,
+        ['bash', '-ec', 'meson setup build --buildtype=release -Dtests=disabled -Ddemo=false\n' + install], cwd=top,
         env={'PKG_CONFIG_PATH': os.environ.get('PKG_CONFIG_PATH', ''), 'PREFIX': prefix, 'CC': cached('clang'),
              'CFLAGS': ''}, timeout=400)
 
@@ -503,7 +508,7 @@ def distribution(place):
             $(pkg-config --cflags --libs attnrt) -lm -o predict"
         ldd predict
         ./predict "$TEXT"'''], cwd=folder,
-                    env={'PREFIX': prefix, 'TEXT': place.text, 'PATH': THROUGH_CCACHE, 'PKG_CONFIG_PATH': '/none'}).stdout
+                    env={'PREFIX': prefix, 'TEXT': place.text, 'PATH': through_ccache(), 'PKG_CONFIG_PATH': '/none'}).stdout
     foresees(out)
     check('libattnrt.so.0 => ' + prefix in out.replace('lib/pkgconfig/../../', ''), 'another libattnrt: ' + out[:800])
     specs = sorted(glob.glob(prefix + '/share/attnc/specs/*.yaml'))
@@ -524,7 +529,7 @@ def continues_a_text(place):
     first, _, saved = [text for _, text in installed.blocks(os.path.join('examples', 'decode', 'README.md'),
                                                             'A text continued, byte by byte')]
     short = ' --train 2 --times 1024\n'
-    place.environment['CFLAGS'] = '-O1 -g0'   # training takes longer than compiling
+    place.environment |= {'CFLAGS': '-O1 -g0', 'CC': os.path.basename(compiler('clang'))}   # training takes longer than compiling
     place.run(['bash', '-ec', 'make() { command make "ATTNCFLAGS=--target generic"; }\n' + first.replace('decode\n', 'decode' + short)],
               cwd=folder)
     said = place.run(['bash', '-ec', saved.replace('length 80\n', 'length 80' + short)], cwd=folder).stdout
@@ -538,7 +543,7 @@ def serves(place):
     """Runs the server of examples/server with one kernel, and draws its pictures."""
     place.needs('make', 'cc')
     folder = os.path.join(place.examples(), 'server')
-    place.run(['make', 'CC=' + cached('clang'), 'ATTNCFLAGS=--target native'], cwd=folder, env={'PATH': THROUGH_CCACHE})
+    place.run(['make', 'CC=' + cached('clang'), 'ATTNCFLAGS=--target native'], cwd=folder, env={'PATH': through_ccache()})
     said = place.run(['./server', '--check', '--only', 'window', 'steps.csv'], cwd=folder).stdout
     check('22943 tokens' in said and 'the same bits' in said, said)
     place.run([sys.executable, 'picture.py', 'steps.csv', 'memory.svg', 'speed.svg'], cwd=folder)
@@ -574,7 +579,7 @@ def example(place, name, build, command):
     top = place.examples()
     if name == 'standalone':
         done = place.run(['bash', '-ec', blocks(name)[0].replace('cc ', 'cc -Wall -Wextra -Wpedantic -Werror ')],
-                         cwd=top, env={'PATH': THROUGH_CCACHE})
+                         cwd=top, env={'PATH': through_ccache()})
         foresees(done.stdout)
         return check(not [n for n in exported(place, top + '/standalone/predict', '--extern-only') if n.startswith('attn')],
                      'something of the runtime is in it')
@@ -722,7 +727,7 @@ def meson_generator(place):
 def without_attnc(place):
     """Returns the environment of a user without attnc. ccache does not run the preprocessor first, because it has none of
     the objects of attnc."""
-    return {'PATH': THROUGH_CCACHE, 'CMAKE_PREFIX_PATH': '', 'PKG_CONFIG_PATH': os.environ.get('PKG_CONFIG_PATH', ''),
+    return {'PATH': through_ccache(), 'CMAKE_PREFIX_PATH': '', 'PKG_CONFIG_PATH': os.environ.get('PKG_CONFIG_PATH', ''),
             'CCACHE_DEPEND': '1'}
 
 
@@ -922,6 +927,13 @@ def main():
     for function, arguments in sorted(CASES, key=lambda c: c[0] not in (subproject_in_a_cross_build, cmake_fetches_attnc)):
         suite.case('/'.join([function.__name__, *arguments[:1]]), one, suite, function, arguments)
     if not suite.options.list:
+        # It is found in $PATH, because make and CMake split $CC at blanks.
+        folder = os.path.join(suite.folder, 'bin')
+        os.mkdir(folder)
+        with open(folder + '/quick-clang', 'w') as f:
+            f.write('#!/bin/sh\nexec %s "$@" -O0\n' % os.path.basename(compiler('clang')))
+        os.chmod(folder + '/quick-clang', 0o755)
+        os.environ['PATH'] += os.pathsep + folder
         failed = installed.install(suite)
         if failed:
             print('FAIL install ' + failed)

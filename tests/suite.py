@@ -15,6 +15,7 @@ import time
 import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+WHOLE = os.environ.get('ATTN_TESTS') == 'whole'   # `./dev test whole`, with more kernels and more of them compiled with -O2
 
 
 class Failure(Exception):

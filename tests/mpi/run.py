@@ -55,7 +55,7 @@ def kernel_of(suite, keys):
         os.makedirs(folder)
         with open(os.path.join(folder, 'k.yaml'), 'w') as f:
             f.write(text)
-        return compiled(suite, os.path.join(folder, 'k.yaml'), folder, best_target(), '-O1', compiler('clang'))
+        return compiled(suite, os.path.join(folder, 'k.yaml'), folder, best_target(), '-O0', compiler('clang'))
     return suite.kernels.once(text, make), definitions.load(os.path.join(folder, 'k.yaml'))
 
 

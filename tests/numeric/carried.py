@@ -4,6 +4,7 @@ n_q may differ from n_k."""
 import itertools
 
 from cover import cover
+from suite import WHOLE
 
 COEFFICIENTS = [1.0, 0.25, 0.125, 0.03125, 0.0625]
 # A name is one choice. If it lists several similarities, kernels take them in turn.
@@ -186,7 +187,9 @@ def shapes(spec, turn):
     lengths = [few, (b - 1, b - 1), (b, b), (b + 1, b + 1), (3 * b + 7, 3 * b + 7),
                (b + 3, 2 * b + 5), (2 * b + 5, b + 3)]
     groups, threads = [(1, 1), (2, 2), (2, 1), (4, 2), (4, 1)], [1, 2, 3, 7]
-    for at, length in enumerate(lengths):
+    some = range(7) if WHOLE else (turn % 3, 3 + turn // 3 % 2, 5 + turn % 2)   # short, long, and two lengths
+    for at in some:
+        length = lengths[at]
         group, batch = groups[(turn + at) % len(groups)], 1 + (turn + at) % 2
         if max(length) > 200:
             group, batch = groups[(turn + at) % 3], 1    # definitions.py takes quadratic time

@@ -11,6 +11,7 @@ import numpy as np
 import yaml
 
 import quick
+from recurrence import recurrence
 from suite import Suite, check, execute
 
 FORMS = {   # Each value is (similarity, other keys of the spec).
@@ -67,17 +68,11 @@ def resets(folder, suite, form, elements):
 def long(folder, suite, elements):
     n = 300000
     arrays = {name: x.astype(np.float32).astype(float) for name, x in draw(2, n, elements).items() if name != 'dout'}
-    made = results(folder, suite, spec_of('linear', elements, ['forward']), arrays, '-O2')['out.npy']
-    state, scale, worst = np.zeros((2, HEAD, HEAD)), np.zeros((2, HEAD, HEAD)), 0.0
-    factor = np.exp(arrays['gate'][0])
-    for t in range(n):
-        by = factor[:, t, :, None] if elements else factor[:, t, None, None]
-        term = arrays['k'][0, :, t, :, None] * arrays['v'][0, :, t, None, :]
-        state, scale = state * by + term, scale * by + np.abs(term)
-        if t % 1000 < 990: continue
-        wanted = np.einsum('hd,hde->he', arrays['q'][0, :, t], state)
-        size = np.einsum('hd,hde->he', np.abs(arrays['q'][0, :, t]), scale)
-        worst = max(worst, float((np.abs(made[0, :, t] - wanted) / size).max()))
+    made = results(folder, suite, spec_of('linear', elements, ['forward']), arrays)['out.npy']
+    q, k, v, factor = (arrays[name][0] for name in ('q', 'k', 'v', 'gate'))
+    factor = np.exp(factor if elements else factor[..., None])
+    wanted, terms = recurrence(q, k, v, factor)[0], recurrence(np.abs(q), np.abs(k), np.abs(v), factor)[0]
+    worst = float((np.abs(made[0] - wanted) / terms).max())
     check(worst <= 2e-6, 'off by %.3g of the terms' % worst)
     return 'largest error %.2g of the terms' % worst
 
@@ -93,14 +88,9 @@ def long_delta(folder, suite, name, n):
             'emit': ['forward'], 'shape': {'head_dim': elements}, 'delta': {'rate': 0.25},
             'arrays': {'gate': {'shape': ['B', 'H', 'Nk', 'D']}}, 'decay': {'log': 'gate[b][h][t][d]'}}
     arrays = {x: y.astype(np.float32) for x, y in (rows | {'gate': gate}).items()}
-    made = results(folder, suite, spec, arrays, '-O2')['out.npy']
+    made = results(folder, suite, spec, arrays)['out.npy']
     q, k, v, decay = (arrays[x][0].astype(float) for x in ('q', 'k', 'v', 'gate'))
-    decay, state, wanted = np.exp(decay), np.zeros((2, elements, elements)), np.zeros(v.shape)
-    for t in range(n):
-        state *= decay[:, t, :, None]
-        corrected = 0.25 * (v[:, t] - np.einsum('hde,hd->he', state, k[:, t]))
-        state += k[:, t, :, None] * corrected[:, None, :]
-        wanted[:, t] = np.einsum('hde,hd->he', state, q[:, t])
+    wanted = recurrence(q, k, v, np.exp(decay), np.full(k.shape[:2], 0.25))[0]
     worst = float(np.abs(made[0] - wanted).max() / np.abs(wanted).max())
     check(worst <= 2e-6, 'off by %.3g of the largest result' % worst)
     return 'largest error %.2g of the largest result' % worst

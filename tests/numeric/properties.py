@@ -19,10 +19,10 @@ import yaml
 
 import definitions
 from kernel import (RUNTIME, SANITIZED, Kernel, Made, Objects, best_target, compiled, done_well, inputs,
-                    runtime_sources, usual)
+                    optimised, runtime_sources, usual)
 from processor import OF_LINEAR_FORMS, missing_flags
 from stored import HALVES, rounded
-from suite import ROOT, Failure, Skip, Suite, check, compiler, execute
+from suite import ROOT, WHOLE, Failure, Skip, Suite, check, compiler, execute
 
 KERNELS = {
     'softmax_none': {'similarity': 'softmax', 'shape': {'head_dim': 64}},
@@ -125,6 +125,7 @@ HOSTILE = {name: FENCED[name] for name in ('softmax', 'window', 'given', 'elu', 
 STORED = {'stored_%s_%d' % (dtype, width): {'similarity': 'softmax', 'dtype': dtype,
                                             'shape': {'head_dim': 2, 'value_dim': width}}
           for dtype in HALVES for width in (64, 21)}
+OPTIMISED = {'softmax_window', 'polynomial_none', 'sketch_local'}   # compiled as users do; with `./dev test whole`, all
 WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wconversion', '-Werror']
 
 
@@ -136,6 +137,7 @@ class Emitted(Made):
         self.suite, self.name = suite, name
         self.spec = {'name': name, 'dtype': 'f32'} | {**KERNELS, **CARRIED, **STORED}[name]
         self.folder = os.path.join(suite.folder, 'emitted', name)
+        self.level = '-O2' if WHOLE or name in OPTIMISED else '-O0'
 
     def emit(self):
         os.makedirs(self.folder)
@@ -177,7 +179,7 @@ class Emitted(Made):
         return self.once(key, make)
 
     def library(self, openmp=True):
-        command = [compiler('clang'), *(['-O2', '-fopenmp'] if openmp else ['-O0']), '-fPIC']
+        command = [compiler('clang'), *([self.level, '-fopenmp'] if openmp else ['-O0']), '-fPIC']
         path = self.build('library%d' % openmp, self.here(), command, runtime_sources(),
                           'lib%s%s.so' % (self.name, '' if openmp else '_serial'), ['-shared'])
         return Kernel(path, self.name)
@@ -623,7 +625,7 @@ def main():
         for std, more in ('c11', ['-fopenmp']), [('gnu11', ['-fopenmp']), ('c11', [])][n % 2]:
             suite.case('silent-clang-%s%s-%s' % (std, '' if more else '-serial', name), silent, emitted, 'clang',
                        ['-std=' + std, '-fsyntax-only', *more])
-        for level in ('-O0', '-O2')[:1 + (n % 3 == 0)]:   # symbols() also checks the warnings of gcc with gnu11
+        for level in ('-O0', '-O2')[:1 + optimised(n, 3)]:   # symbols() also checks the warnings of gcc with gnu11
             suite.case('symbols%s-%s' % (level, name), symbols, emitted, level)
         suite.case('text-' + name, clean_text, emitted)
     for name in CARRIED:
@@ -664,7 +666,9 @@ def main():
     for name in STORED:
         suite.case('every_number-' + name, every_number, Emitted(suite, name))
     for n, (name, emitted) in enumerate(kernels.items()):
-        for key in dict.fromkeys(FOR_ALL + [keys[n % len(keys)] for keys in IN_TURN] + ALSO.get(name, [])):
+        turn = [keys[n % len(keys)] for keys in IN_TURN]
+        if n >= 4 and not WHOLE: turn[0] = {'gcc': 'gcc-quick', 'clang': 'clang-quick'}.get(turn[0], turn[0])
+        for key in dict.fromkeys(FOR_ALL + turn + ALSO.get(name, [])):
             suite.case('driver-%s-%s' % (key, name), driver, emitted, key)
     return suite.run()
 

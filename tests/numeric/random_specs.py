@@ -40,7 +40,7 @@ from processor import (MACHINE, OF_LINEAR_FORMS, OF_WEIGHTS, has_matrix_units, m
                        targets_of)
 from shrink import shrink
 from stored import holds
-from suite import ROOT, Failure, Skip, Suite, execute, signal_name
+from suite import ROOT, WHOLE, Failure, Skip, Suite, execute, signal_name
 
 WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Werror', '-std=gnu11', '-I', os.path.join(ROOT, 'runtime')]
 MAX_F16 = 65504   # a larger gradient is infinite in f16
@@ -493,8 +493,8 @@ def case(folder, suite, draws, numbers):
 def main():
     def more(parser):
         add = parser.add_argument
-        add('--count', type=int, default=180, help='specs (default: 180)')
-        add('--check', type=int, default=32, help='of these, how many are run and checked (default: 32)')
+        add('--count', type=int, default=180 if WHOLE else 60, help='specs (default: %(default)s)')
+        add('--check', type=int, default=32 if WHOLE else 12, help='of these, how many are run and checked (default: %(default)s)')
         add('--seed', type=int, default=1, help='other specs (default: 1)')
         add('--arrays', type=float, default=draw_spec.READS, metavar='PART',
             help='the part of the specs whose weights may read arrays (default: %(default)s)')

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Compares `attnc run` with definitions.py.
 
-- Every two choices of similarity, mask, prepare, normalize, dtype, sizes and shape occur together in some kernel.
+- Every two choices of similarity, mask, prepare, normalize, dtype, sizes and shape occur together in some kernel. Some
+  choices stand for several names, which kernels take in turn.
 - A case is one kernel, compiled once and run on several shapes.
 - The answer is definitions.py in wider arithmetic than the kernel's: float64 for f32, 80 bits for f64.
 - The tolerance of a row is the larger of two numbers: the mean of allowed_error over several seeds, and twice the error
@@ -11,6 +12,7 @@
 - In f64, half a unit in the last place of a row's logits is added. Logits are doubles in any kernel, but allowed_error
   changes only the inputs.
 """
+import itertools
 import os
 import sys
 
@@ -26,10 +28,11 @@ import carried
 import definitions
 import quick
 from answers import Answer, draw, make_inputs
-from cover import cover, extend
+from cover import cover, extend, pairs_of
+from kernel import optimised
 from processor import SLOWER_TOO, missing_flags, rounding, targets_of
 from stored import HALVES, holds, off_by
-from suite import Failure, Skip, Suite, check, execute
+from suite import WHOLE, Failure, Skip, Suite, check, execute
 
 # A name is one choice. If it lists several specs, kernels take them in turn.
 SIMILARITY = {
@@ -256,6 +259,32 @@ GROUPS = [(1, 1), (3, 3), (2, 1), (6, 3), (4, 1), (8, 2)]
 SHAPES_EACH = 2
 ORDER = {'document%d' % n: one[2] for n, one in enumerate(DOCUMENTS)}
 
+# Names that are one choice, so that fewer kernels have every two choices. Each name occurs. `./dev test whole` has all
+# names as choices.
+ONE_CHOICE = {
+    'similarity': [['polynomial_1', 'polynomial_3'], ['polynomial_2', 'polynomial_4'], ['polynomial_6', 'polynomial_8'],
+                   ['square', 'square_param'], ['scale', 'cap'], ['alibi', 'dense'], ['multiplicative', 'multiplicative_cap']],
+    'mask': [['dilation_2', 'dilation_3']],
+    'prepare': [['layernorm', 'layernorm_affine'], ['l2norm', 'l2norm_scale'], ['rope', 'rope_halves'],
+                ['rope_part', 'rope_angle'], ['layernorm_rope', 'rope_l2norm'], ['nothing', 'scale']],
+    'normalize': [['plus_1', 'plus_half']],
+    'sizes': [['24x64', '64x80'], ['80x8', '80x128']]}
+
+
+def chosen_rows(tables):
+    """Returns rows of names such that every two choices occur together, and every name and as many pairs of names as may
+    be."""
+    groups = {key: {names[0]: names for names in ([] if WHOLE else ONE_CHOICE.get(key, []))} for key in tables}
+    later = {key: {name for names in of.values() for name in names[1:]} for key, of in groups.items()}
+    rows = cover({key: [name for name in table if name not in later[key]] for key, table in tables.items()})
+    found = set()
+    for n, row in enumerate(rows):
+        meanings = [dict(zip(row, names)) for names in itertools.product(*(groups[key].get(x, [x]) for key, x in row.items()))]
+        rows[n] = max(meanings, key=lambda made: len(pairs_of(made, tables) - found))
+        found |= pairs_of(rows[n], tables)
+    return rows
+
+
 OTHER_TARGETS = ['', *targets_of('x86_64', 'any')]  # '' selects attnc's default list of targets
 OTHERS = 5
 
@@ -311,8 +340,8 @@ def one_shape(suite, spec, path, folder, shape, target, seed, flags):
 
 
 def level_of(n):
-    """Every sixtieth kernel is compiled with -O2, as users do. -O0 takes a fifth of the time."""
-    return '-O2' if (n + n // 4) % 60 == 3 else '-O0'
+    """A few kernels are compiled with -O2, as users do."""
+    return '-O2' if optimised(n + n // 4 - 3, 60) else '-O0'
 
 
 def flags_of(n, spec, target):
@@ -403,8 +432,8 @@ def main():
         '--target', default='native', help='for what is compiled for this machine'))
     native = suite.options.target
     suite.environment = quick.environment(suite.folder)
-    rows = cover({'similarity': list(SIMILARITY), 'mask': list(MASK), 'prepare': list(PREPARE),
-                  'normalize': list(NORMALIZE), 'sizes': list(SIZES), 'dtype': [*DTYPES, *HALVES]})
+    rows = chosen_rows({'similarity': list(SIMILARITY), 'mask': list(MASK), 'prepare': list(PREPARE),
+                        'normalize': list(NORMALIZE), 'sizes': list(SIZES), 'dtype': [*DTYPES, *HALVES]})
     shapes = extend(rows, {'length': LENGTHS, 'group': GROUPS, 'batch': [1, 2], 'threads': [1, 2, 3, 7]}, SHAPES_EACH)
     turn, chosen = {}, []
     for n, (row, more) in enumerate(zip(rows, shapes)):
@@ -448,6 +477,7 @@ def main():
                 spec['schedule'] = {'tile_q': 16, 'tile_k': 20}
             some = [((300, 300), (4, 2), 2, 2), ((97, 300), (1, 1), 3, 3), ((300, 131), (2, 1), 2, 1),
                     ((1, 77), (2, 2), 2, 2), ((200, 1), (1, 1), 2, 1)]
+            if not WHOLE: some = some[(n + (dtype == 'f64')) % 2::2]   # the shapes of a mask are shared among its dtypes
             add('document-%d-%s' % (n, dtype), spec, some, OTHER_TARGETS[n % 2 * 4], 17 * n)
     for n, (similarity, mask, probability, what) in enumerate(DROPPED):
         for dtype in (*DTYPES, HALVES[n % 2]):
@@ -457,6 +487,7 @@ def main():
             some = [((129, 129), (4, 2), 2, 2), ((33, 70), (2, 2), 1, 3), ((70, 33), (1, 1), 2, 1),
                     ((1, 129), (6, 3), 2, 2), ((15, 200), (4, 1), 1, 2), ((5, 5), (1, 1), 1, 1)]
             if 'project' in what: some = [x for x in some if x[0][1] > 40]
+            if not WHOLE: some = some[(n + (*DTYPES, *HALVES).index(dtype)) % 3::3]   # as above
             add('dropped-%d-%s' % (n, dtype), spec, some, (native, *OTHER_TARGETS)[n % (1 + len(OTHER_TARGETS))], 37 * n)
     for n, (what, schedule) in enumerate(SCHEDULED):
         for dtype in (*DTYPES, HALVES[n % 2]):

@@ -15,7 +15,7 @@ import numpy as np
 import yaml
 
 import definitions
-from kernel import Objects, State, best_target, compiled
+from kernel import Objects, State, best_target, compiled, optimised
 from suite import Suite, check, compiler
 
 CHUNK = 1024   # keys that are summed at a time
@@ -57,7 +57,8 @@ class Sequences:
                      'emit': ['forward', 'decode'], 'shape': {'head_dim': 16}} | case
         path = os.path.join(folder, 'common.yaml')
         with open(path, 'w') as f: yaml.safe_dump(self.spec, f, sort_keys=False)
-        level, cc = ('-O2', 'gcc') if n % 4 == 1 else ('-O2', compiler('clang')) if n % 4 == 3 else ('-O0', compiler('clang'))
+        level = '-O2' if optimised(n - 1, 2) else '-O0'
+        cc = 'gcc' if optimised(n - 1, 4) else compiler('clang')
         self.kernel = compiled(suite, path, folder, 'generic' if n % 5 == 4 else best_target(), level, cc)
         with open(path[:-5] + '.c') as f: text = f.read()
         found = '_common' in ''.join(re.findall(r'few_common_\w+\(', text))

@@ -141,7 +141,7 @@ def refused(folder, suite):
     spec = spec_of('bucket')
     path = folder + '/bucket.yaml'
     with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
-    kernel = compiled(suite, path, folder, suite.target, '-O2', compiler('clang'))
+    kernel = compiled(suite, path, folder, suite.target, *usual(1))
     definitions.make_inputs(definitions.load(path), folder + '/in', H, G, 20, 20, B, 3)
     P = definitions.read_dir(folder + '/in')
     q, k, v = (P.pop(n) for n in 'qkv')
@@ -219,7 +219,7 @@ def hostile(folder, suite):
             'arrays': {'a': {'shape': ['H', 7]}, 'x': {'shape': ['B', 'Nk']}, 'y': {'shape': ['B', 'Nk'], 'type': 'int'},
                        'z': {'shape': ['Nq / 8', 'Nk / 8'], 'type': 'bool'}}}
     with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
-    kernel, rng, n = compiled(suite, path, folder, suite.target, '-O2', compiler('clang')), np.random.default_rng(5), 37
+    kernel, rng, n = compiled(suite, path, folder, suite.target, *usual(1)), np.random.default_rng(5), 37
     q, k, v = (rng.standard_normal((B, heads, n, D)).astype(np.float32) for heads in (H, G, G))
     P = {'a': rng.standard_normal((H, 7)).astype(np.float32), 'z': rng.integers(0, 2, (5, 5)).astype(np.uint8),
          'x': np.full((B, n), np.nan, np.float32),
@@ -241,7 +241,7 @@ def wild(folder, suite):
             'arrays': {'a': {'shape': ['H', 7]}, 'x': {'shape': ['B', 'Nk']}, 'w': {'shape': ['H']},
                        'y': {'shape': ['B', 5], 'type': 'int'}, 'z': {'shape': ['H', 9], 'type': 'bool'}}}
     with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
-    kernel, rng = compiled(suite, path, folder, suite.target, '-O2', compiler('clang')), np.random.default_rng(5)
+    kernel, rng = compiled(suite, path, folder, suite.target, *usual(1)), np.random.default_rng(5)
     reals = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38, 2.0 ** 63, -2.0 ** 63, 2.0 ** 31, -1e-40, -0.0, 1.5, 2.25, -0.5, 3], np.float32)
     q, k, v, dout = (rng.standard_normal((B, heads, n, D)).astype(np.float32) for heads in (H, G, G, H))
     for w in reals[:4], reals[4:8], reals[8:12]:

@@ -16,7 +16,7 @@ import numpy as np
 import yaml
 
 import definitions
-from kernel import Objects, best_target, compiled, inputs
+from kernel import Objects, best_target, compiled, inputs, optimised
 from suite import Suite, check, compiler
 
 # Every mask of the language, alone and inside any, all and not.
@@ -136,7 +136,7 @@ def main():
     suite = Suite(__doc__.split('\n\n')[0])
     suite.objects = Objects(suite.folder)
     for n, (name, spec) in enumerate(specs()):
-        suite.case(name, one, suite, spec, 'generic' if n % 4 == 3 else best_target(), '-O0' if n % 7 else '-O2')
+        suite.case(name, one, suite, spec, 'generic' if n % 4 == 3 else best_target(), '-O2' if optimised(n, 7) else '-O0')
     return suite.run()
 
 

@@ -20,8 +20,10 @@ import yaml
 
 import backward
 import definitions
+import quick
 from answers import draw
 from autograd_venv import autograd
+from kernel import optimised
 from processor import missing_flags, targets, targets_of
 from stored import holds
 from suite import ROOT, Failure, Skip, Suite, check, execute
@@ -296,17 +298,17 @@ def native(folder, suite, processor, wanted):
 
 def main():
     suite = Suite(__doc__.split('\n\n')[0])
-    suite.environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(suite.folder, 'cache'))
+    suite.environment = quick.environment(suite.folder)
     suite.runtime = Runtime(suite.folder)
     for n, (name, spec) in enumerate(SPECS.items()):
         spec = {'name': name, 'dtype': 'f32'} | spec
         cc, standard = (('gcc', 'gnu11'), ('clang', 'c11'), ('gcc', 'c11'))[n % 3]
         suite.case('aarch64-%s-%s' % (cc, name), on_arm, suite, spec, cc, standard,
-                   'aarch64,generic' if n % 2 else 'aarch64', 10 * n, '-O0' if n % 4 else '-O2')
+                   'aarch64,generic' if n % 2 else 'aarch64', 10 * n, '-O2' if optimised(n, 4) else '-O0')
     for n, (name, spec) in enumerate(SPECS.items()):
         for target in [('x86-64-v2', 'generic'), ('x86-64-v3', 'generic'), ('x86-64-v2', 'x86-64-v3')][n % 3]:
             suite.case('%s-%s' % (target, name), alone, suite, {'name': name, 'dtype': 'f32'} | spec, target, 10 * n,
-                       '-O0' if n % 3 else '-O2')
+                       '-O2' if optimised(n, 3) else '-O0')
     suite.without = autograd() if not suite.options.list else ''
     for n, (name, spec) in enumerate(BACKWARD.items()):
         spec = {'name': name, 'dtype': 'f32', 'emit': ['forward', 'backward']} | spec
