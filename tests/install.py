@@ -36,7 +36,7 @@ def case(*arguments):
 class Place(installed.Place):
     """A folder for projects. They compile with -O0, which takes the least time in total, and mostly with clang. CMake's
     kernels have -O2 after the user's flags, so that clang gets -O0 last. The standalone example has the flags of its
-    document, and the example of C++ has -O2.
+    document.
     Every folder is mapped to one name, so that cases share entries of ccache."""
 
     def __init__(self, suite, folder, usual):
@@ -917,7 +917,7 @@ def cmake_in_a_cross_build(place):
 
 
 def one(folder, suite, function, arguments):
-    usual = function is example and arguments[0] not in ('meson', 'cmake')   # other cases use these with clang
+    usual = function is example and arguments[0] in ('make', 'standalone')   # other cases use the rest with clang
     return function(Place(suite, folder, usual), *arguments)
 
 
