@@ -232,6 +232,7 @@ static void print_array(const struct loops *l, const struct array *a, struct tex
                      l->module->axis[a->other].name);
         if (a->shared) text_add(out, a->folded ? " folded" : a->kept ? " kept" : " shared");
         if (a->solved) text_add(out, " solved");
+        if (a->carried) text_add(out, " carried");
         if (a->offset >= 0) text_add(out, " @%lld", (long long)a->offset);
     } else
         axes_print(l->module, a->rank, a->axes, out);
@@ -304,6 +305,7 @@ static void read_tile_axes(struct reader *r, struct array *a)
     a->kept = a->folded || (r->line == line && reader_take(r, "kept"));
     a->shared = a->kept || (r->line == line && reader_take(r, "shared"));
     a->solved = reader_take(r, "solved");
+    a->carried = reader_take(r, "carried");
     if (reader_take(r, "@")) a->offset = reader_int(r, 0);
 }
 

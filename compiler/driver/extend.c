@@ -273,7 +273,7 @@ void maker_extend(struct maker *x)
     p->rows_move = rows_move(p);
     make_fold(x);
     if (x->good) make_foldable(x);
-    const int64_t period = p->folds ? part_period(p->graph) : 0;
+    const int64_t period = p->folds || p->foldables ? part_period(p->graph) : 0;
     if (period) p->outer_chunk = emit_outer_chunk(p->backward, p->backwards, period);
     if (!x->good) return;
     graph_print(p->graph, &t);

@@ -143,7 +143,7 @@ static struct ref with_row_before(const struct emitter *x, struct ref r)
 
 struct ref emit_read(const struct emitter *x, const struct ref *r)
 {
-    return x->outer ? with_row_before(x, *r) : *r;
+    return x->emission->outer_chunk && program_is_backward(&x->c->program) ? with_row_before(x, *r) : *r;
 }
 
 /* Returns the address of a reference as C. Pointers of INPUT, PARAM and OUTPUT arrays include the axes that the task

@@ -195,8 +195,10 @@ static void returned(struct version_choice *x, const struct compilation *c, cons
     if (c->program.few && emit_param_of_ids(x->e->p->arrays)) text_add(out, ", .any_order = 1");
     if (c->program.by_heads) text_add(out, ", .by_heads = 1");
     if (emit_carries_outer(x->e->p, c))
-        text_add(out, ", .outer = %s, .outer_bytes = %lld", emit_sums_queries(l) ? "OUTER_LATER" : "OUTER_EARLIER",
-                 (long long)emit_outer_bytes(l));
+        text_add(out, ", .outer = %s, .outer_bytes = %lld%s", emit_sums_later(c) ? "OUTER_LATER" : "OUTER_EARLIER",
+                 (long long)emit_outer_bytes(l), emit_outer_results(x->e->p, c) ? ", .outer_results = 1" : "");
+    const char *const modes = program_is_backward(&c->program) ? emit_outer_modes(x->e->p, c) : "";
+    if (*modes) text_add(out, ", .adds = %s", modes);
     if (x->e->p->outer_chunk && c->program.of_terms) text_add(out, ", .of_terms = 1");
     if (l->kept) text_add(out, ", .chunk = %lld, .kept = %lld", (long long)c->state.chunk, (long long)l->kept);
     if (fold)

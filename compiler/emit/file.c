@@ -97,6 +97,7 @@ static void one_block(const struct emission *p, const struct compilation *const 
     struct text rows = {0};
     struct product_function *products = NULL;
     struct emitter shared = {.c = c[0],
+                             .emission = p,
                              .arrays = p->arrays,
                              .stores_chunks = emit_stores_chunks(p),
                              .l = c[0]->loops,

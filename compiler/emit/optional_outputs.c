@@ -1,5 +1,6 @@
 /* Finds the outputs that depend on each statement. Gradients and saved numbers are optional. If only optional
-   outputs depend on a statement, it runs only if the caller wants one of them. */
+   outputs depend on a statement, it runs only if the caller wants one of them. A carried state can also be such an
+   output (outer.c). */
 #include "emit.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
@@ -95,6 +96,7 @@ static void find_served(struct emitter *x)
 {
     const size_t arrays = (size_t)x->l->arrays;
     struct walk w = {x, arrays, arena_alloc(x->m->arena, arrays * arrays)};
+    for (int a = 0; a < x->l->arrays; a++) w.by[(size_t)a * arrays + (size_t)a] = emit_outer_state(x, a);
     walk(&w, x->l->body);
 }
 
@@ -109,10 +111,14 @@ const char *emit_condition(struct emitter *x, const struct stmt *s)
     const struct served *served = served_by(x, s);
     if (!served) return NULL;
     for (int o = 0; o < x->l->arrays; o++) {
-        if (x->l->array[o].kind != ARRAY_OUTPUT) continue;
+        if (x->l->array[o].kind != ARRAY_OUTPUT && !emit_outer_state(x, o)) continue;
         const bool goes = served->outputs[o];
         every &= goes;
         if (!goes) continue;
+        if (emit_outer_state(x, o)) {
+            condition = emit_or_name(x->m->arena, condition, "call->gives");
+            continue;
+        }
         if (!emit_is_wanted(x, &x->l->array[o])) return NULL;
         condition = arena_printf(x->m->arena, "%s%s%s", condition, *condition ? " || " : "",
                                  emit_local(x, x->l->array[o].name));

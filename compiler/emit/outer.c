@@ -1,16 +1,29 @@
 /* Outer sums: the sums over the tokens before and after those of a call, which other calls for the same sequence make
-   (attn_problem.earlier_sums). A part of backward with carried states begins with them instead of zeros. */
+   (attn_problem.earlier_sums). A part of backward with carried states begins with them instead of zeros.
+   - Loops in phases have states that all threads share. With 'delta', a thread can carry the states of a head
+     (struct array, carried).
+   - A call that only adds to outer sums runs the parts that carry them. With 'delta', states of a part can read an
+     array that another part computes, which then runs, too. A part computes no other outputs: for the statements of a
+     part, the final states are one more output.
+   - If a part in phases computes no outputs, it runs no phase after the fold. */
 #include "printer.h"
 #include "task.h"
+#include "../analysis/analysis.h"
 
 #include <string.h>
 
-enum { LINE = 64 };
+/* Returns whether a thread carries states of a head from chunk to chunk. */
+static bool carries_alone(const struct compilation *c)
+{
+    bool any = false;
+    for (int a = 0; c->spec->rate && a < c->loops->arrays; a++) any |= c->loops->array[a].carried;
+    return any;
+}
 
 /* Returns whether the loops carry states from token to token. */
 static bool carries(const struct compilation *c)
 {
-    return program_is_backward(&c->program) && c->loops && emit_in_phases(c->loops);
+    return program_is_backward(&c->program) && c->loops && (emit_in_phases(c->loops) || carries_alone(c));
 }
 
 static bool sums_queries(const struct module *m, const struct stmt *s)
@@ -23,6 +36,13 @@ static bool sums_queries(const struct module *m, const struct stmt *s)
 bool emit_sums_queries(const struct loops *l)
 {
     return sums_queries(l->module, window_in(chain_of(l->body).body)->body->body);
+}
+
+bool emit_sums_later(const struct compilation *c)
+{
+    int direction = 0;
+    for (int o = 0; o < c->graph->outputs && !direction; o++) direction = chunk_direction(c->graph, o);
+    return direction < 0;
 }
 
 /* Returns whether tasks are heads of sequences, in the order of their numbers. */
@@ -50,17 +70,111 @@ static bool ends_with_tokens(const struct expr *keep)
     return ends && (keep->op != EXPR_REAL || expr_is_real(keep, 1));
 }
 
+/* Marks value v and all values that it needs. */
+static void mark_needed(const struct graph *g, int v, bool *needed)
+{
+    if (needed[v]) return;
+    needed[v] = true;
+    for (int k = 0; k < g->value[v].operands; k++) mark_needed(g, g->value[v].operand[k].of, needed);
+}
+
+/* The arrays that one part of backward leaves for another one, and that a call needs if it only adds to outer sums:
+   carried states read them, or other such arrays are computed from them. */
+struct needed {
+    const struct version *backward;
+    int backwards;
+    const struct target *target;
+    bool later; /* the call adds to sums of later tokens, not of earlier ones */
+    int count;
+    const char **name;
+};
+
+static bool is_needed(const struct needed *x, const char *name)
+{
+    bool found = false;
+    for (int k = 0; k < x->count; k++) found |= strcmp(x->name[k], name) == 0;
+    return found;
+}
+
+/* Returns whether a call that adds has sums of part c. */
+static bool adds_to(const struct needed *x, const struct compilation *c)
+{
+    return carries(c) && emit_sums_later(c) == x->later;
+}
+
+/* Adds the arrays that part c reads. Returns whether there are new ones. */
+static bool add_read(struct needed *x, const struct compilation *c)
+{
+    const struct graph *const g = c->graph;
+    bool *const needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed), any = false;
+    for (int v = 0; v < g->values && adds_to(x, c); v++) {
+        bool state = g->value[v].op == GRAPH_SOLVE;
+        for (int k = 0; k < g->value[v].rank; k++) state |= axis_is_chunks(&g->module->axis[g->value[v].axes[k]]);
+        if (state) mark_needed(g, v, needed);
+    }
+    for (int o = 0; o < g->outputs; o++)
+        if (is_needed(x, g->output[o].name)) mark_needed(g, g->output[o].value, needed);
+    for (int v = 0; v < g->values; v++) {
+        if (!needed[v] || g->value[v].op != GRAPH_INPUT || is_needed(x, g->value[v].name)) continue;
+        x->name[x->count++] = g->value[v].name;
+        any = true;
+    }
+    return any;
+}
+
+/* Returns whether c is a part of the target that runs only if a gradient is wanted. */
+static bool is_part(const struct needed *x, const struct compilation *c)
+{
+    return c && c->target == x->target && program_outputs_gradients(&c->program);
+}
+
+static struct needed *arrays_needed(const struct version *backward, int backwards, const struct compilation *of,
+                                    bool later)
+{
+    struct needed *const x = arena_alloc(of->graph->module->arena, sizeof *x);
+    *x = (struct needed){.backward = backward, .backwards = backwards, .target = of->target, .later = later};
+    size_t inputs = 0;
+    for (int k = 0; k < backwards; k++)
+        for (int v = 0; is_part(x, backward[k].c) && v < backward[k].c->graph->values; v++)
+            inputs += backward[k].c->graph->value[v].op == GRAPH_INPUT;
+    x->name = arena_alloc(of->graph->module->arena, inputs * sizeof *x->name);
+    for (bool more = true; more;) {
+        more = false;
+        for (int k = 0; k < backwards; k++)
+            if (is_part(x, backward[k].c)) more |= add_read(x, backward[k].c);
+    }
+    return x;
+}
+
+static bool leaves_needed(const struct needed *x, const struct compilation *c)
+{
+    bool leaves = false;
+    for (int o = 0; o < c->graph->outputs && is_part(x, c); o++) leaves |= is_needed(x, c->graph->output[o].name);
+    return leaves;
+}
+
+/* Returns whether a call that adds to sums of earlier tokens needs no sums of later ones. */
+static bool has_arrays(const struct version *backward, int backwards, const struct compilation *of)
+{
+    const struct needed *const x = arrays_needed(backward, backwards, of, false);
+    bool has = true;
+    for (int k = 0; k < backwards; k++)
+        if (is_part(x, backward[k].c) && carries(backward[k].c) && emit_sums_later(backward[k].c))
+            has &= !leaves_needed(x, backward[k].c);
+    return has;
+}
+
 /* Returns the number of tokens that an outer sum must begin with a multiple of, or 0 if the part cannot have outer
    sums. */
-static int64_t chunk_of(const struct compilation *c)
+static int64_t chunk_of(const struct compilation *c, const struct version *backward, int backwards)
 {
     const struct graph *const g = c->graph;
     const struct module *const m = c->loops->module;
     int64_t chunk = 1;
     bool keeps = false;
     if (c->separated.reach || c->separated.early_chunks || !has_tasks_of_heads(c->loops)) return 0;
+    if (!has_arrays(backward, backwards, c)) return 0;
     for (int v = 0; v < g->values; v++) {
-        if (g->value[v].op == GRAPH_INPUT && g->value[v].sums) return 0; /* another part would have to run first */
         keeps |= g->value[v].keep && !ends_with_tokens(g->value[v].keep);
     }
     for (int a = 0; a < m->axes && keeps; a++)
@@ -74,7 +188,7 @@ int64_t emit_outer_chunk(const struct version *backward, int backwards, int64_t 
     for (int k = 0; k < backwards; k++) {
         const struct compilation *const c = backward[k].c;
         if (!c || !carries(c)) continue;
-        int64_t own = chunk_of(c);
+        int64_t own = chunk_of(c, backward, backwards);
         if (!own) return 0;
         if (own % period) own *= period;
         if (chunk && own % chunk) own = chunk % own ? own * chunk : chunk;
@@ -89,7 +203,7 @@ bool emit_outer_adds(const struct version *backward, int backwards)
     for (int k = 0; k < backwards; k++) {
         const struct compilation *const c = backward[k].c;
         for (int v = 0; c && carries(c) && v < c->graph->values; v++)
-            adds &= !c->graph->value[v].keep && c->graph->value[v].online < 0;
+            adds &= !c->graph->value[v].keep && c->graph->value[v].online < 0 && c->graph->value[v].op != GRAPH_SOLVE;
     }
     return adds;
 }
@@ -117,13 +231,16 @@ static bool *states_of(const struct loops *l)
 {
     bool *const state = arena_alloc(l->module->arena, (size_t)l->arrays * sizeof *state);
     const struct stmt *const window = window_in(chain_of(l->body).body);
+    for (int a = 0; a < l->arrays && !window; a++) state[a] = l->array[a].carried && l->array[a].offset >= 0;
+    if (!window) return state;
     for (const struct stmt *s = window->body->next; s && s->axis != window->axis; s = s->next)
         mark_states(l, s->body, state);
     return state;
 }
 
-static int64_t bytes_of(const struct array *a)
+int64_t emit_outer_array_bytes(const struct array *a)
 {
+    enum { LINE = 64 };
     return (array_elements(a) * dtype_bytes(a->dtype) + LINE - 1) / LINE * LINE;
 }
 
@@ -132,28 +249,41 @@ int64_t emit_outer_bytes(const struct loops *l)
     const bool *const state = states_of(l);
     int64_t bytes = 0;
     for (int a = 0; a < l->arrays; a++)
-        if (state[a]) bytes += bytes_of(&l->array[a]);
+        if (state[a]) bytes += emit_outer_array_bytes(&l->array[a]);
     return bytes;
 }
 
-void emit_outer_copies(const struct emitter *x, bool takes, const char *piece, struct text *out)
+const char *emit_outer_modes(const struct emission *p, const struct compilation *c)
 {
-    const struct loops *const l = x->l;
-    const bool *const state = states_of(l);
-    struct template_names t = {.arena = x->m->arena};
-    const char *copies = "";
-    int64_t at = 0;
-    for (int a = 0; a < l->arrays; a++) {
-        if (!state[a]) continue;
-        const long long own = (long long)l->array[a].offset, bytes = (long long)bytes_of(&l->array[a]);
-        copies = arena_printf(x->m->arena,
-                              takes ? "%s%s            memcpy(part->shared + %lld, outer + %lld, %lld);"
-                                    : "%s%s            memcpy(outer + %lld, part->shared + %lld, %lld);",
-                              copies, *copies ? "\n" : "", takes ? own : (long long)at, takes ? (long long)at : own,
-                              bytes);
-        at += bytes;
+    const char *modes = "";
+    for (int later = 0; later < 2 && p->outer_chunk; later++) {
+        const struct needed *const x = arrays_needed(p->backward, p->backwards, c, later);
+        if (!adds_to(x, c) && !leaves_needed(x, c)) continue;
+        const char *const mode = later ? "OUTER_LATER" : "OUTER_EARLIER";
+        modes = arena_printf(c->graph->module->arena, "%s%s1 << %s", modes, *modes ? " | " : "", mode);
     }
-    template_set(&t, "COPIES", copies);
-    template_set_number(&t, "OUTER_BYTES", at);
-    task_piece(&t, piece, out);
+    return modes;
+}
+
+bool emit_outer_results(const struct emission *p, const struct compilation *c)
+{
+    return leaves_needed(arrays_needed(p->backward, p->backwards, c, emit_sums_later(c)), c);
+}
+
+const char *emit_outer_leaves(const struct emitter *x, const struct array *a)
+{
+    const struct emission *const p = x->emission;
+    bool leaves[2];
+    if (!program_is_backward(&x->c->program) || !*emit_outer_modes(p, x->c)) return "";
+    for (int later = 0; later < 2; later++)
+        leaves[later] = is_needed(arrays_needed(p->backward, p->backwards, x->c, later), a->name);
+    return leaves[0] && leaves[1] ? ""
+           : leaves[0]            ? " && call->adds != OUTER_LATER"
+           : leaves[1]            ? " && call->adds != OUTER_EARLIER"
+                                  : " && !call->adds";
+}
+
+bool emit_outer_state(const struct emitter *x, int array)
+{
+    return x->outer && states_of(x->l)[array];
 }

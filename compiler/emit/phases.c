@@ -391,7 +391,9 @@ void emit_tasks(struct emitter *x, struct text *out)
         emit_line(x, "int64_t results = %s; /* rows of %s to prefetch during the first product */",
                   emit_range(x, ref_axis(&x->result->operand[0], x->result->operand[0].rank - 1)),
                   emit_array(x, &x->result->assign[0].to));
+    emit_begin_outer(x);
     emit_statements(x, heads.body);
+    emit_give_outer(x);
     x->result = NULL;
     struct template_names t = {.arena = x->m->arena};
     template_set(

@@ -54,6 +54,7 @@ static const struct stmt *emit_simple(struct emitter *x, const struct stmt *s)
             emit_missing(x, s, emit_leaf);
         else
             emit_leaf(x, s);
+        emit_take_outer(x, s);
         const struct stmt *next = s->next;
         /* emit_recall declares variables for a remembered tile, outside the condition */
         more = condition && next && next->op != LOOPS_FOR && next->op != LOOPS_IF && !emit_remembered(x, next);

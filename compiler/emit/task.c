@@ -241,7 +241,9 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         const bool contiguous = emit_of_rows(x, array) && !emit_strided_rows(x, array);
         const bool of_caller = array_of_elements(x->l, array) || emit_of_rows(x, array),
                    left = array->kind == ARRAY_INPUT && (array->sums ? !emit_sums_of_queries(x, array) : !of_caller);
-        if (left || emit_is_wanted(x, array)) place = arena_printf(x->m->arena, "call->%s ? %s : NULL", c, place);
+        if (left || emit_is_wanted(x, array))
+            place = arena_printf(x->m->arena, "call->%s%s ? %s : NULL", c,
+                                 array->kind == ARRAY_OUTPUT ? emit_outer_leaves(x, array) : "", place);
         text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
                  emit_stored(array->dtype), emit_has_dropped(x, array) ? last : c, place);
         const char *row = arena_printf(x->m->arena, "%s_row", c), *strides = strides_of(x, array);

@@ -279,13 +279,14 @@ struct attn_kernel {
        store the sums of chunks. */
     size_t (*chunk_sums)(const struct attn_problem *problem);
     /* For problem->earlier_sums and later_sums, or NULL. Kernels of linear forms with `emit: [forward, backward,
-       decode]` have these functions, unless positions count in another way than by their difference, ids reset a state,
-       or the spec has 'delta'.
+       decode]` have these functions, unless positions count in another way than by their difference, or ids reset a
+       state.
        - outer_sums: returns the bytes of the sums of earlier tokens if `later` is 0, of later tokens if it is 1, and of
          term_gradients if it is 2. The sums of a key/value head are contiguous, and follow those of the previous
          key/value head and sequence
        - add_outer_sums: adds the tokens of this call to problem->later_sums if `later` is not 0, which needs the
-         earlier sums, too. Otherwise adds them to problem->earlier_sums. Other arguments are those of backward
+         earlier sums, too. Otherwise adds them to problem->earlier_sums. Other arguments are those of backward. With
+         'delta', the sums are the state before a token, and the gradient with respect to the state after it
        - outer_chunk: the first token of each call is at a multiple of this number
        - outer_adds: 1 if the sums of two sets of tokens are arrays that can be added: floats, or doubles for f64
        - finish_gradients: computes the gradients of arrays that a decay reads, after backward with the same arguments

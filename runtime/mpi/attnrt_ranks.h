@@ -80,9 +80,10 @@ size_t attn_ranks_backward_workspace(const struct attn_transport *transport, con
    the order of the ranks. mine->saved is not used.
    - A kernel with add_outer_sums (`emit: [forward, backward, decode]`, a linear form) sends sums over earlier tokens to
      the next rank, and sums over later tokens to the rank before, in slices of heads. Their bytes do not depend on the
-     number of tokens. With problem.foldable, ranks sum their tokens at the same time, unless sums decay. Gradients
-   equal those of one rank up to rounding. n_q must equal n_k, and each rank with tokens must begin at a multiple of
-   kernel->outer_chunk, else the error is ATTN_ELENGTH. A gradient with a row for each token has the rank's rows.
+     number of tokens. With problem.foldable, ranks sum their tokens at the same time, unless sums decay or the spec has
+     'delta'. Gradients equal those of one rank up to rounding. n_q must equal n_k, and each rank with tokens must begin
+     at a multiple of kernel->outer_chunk, else the error is ATTN_ELENGTH. A gradient with a row for each token has the
+     rank's rows.
    - A kernel with `emit: [forward, backward, statistics]` whose keys travel (see attn_ranks_forward) sends gradients of
      keys back to their rank. mine->statistics are those that attn_ranks_forward wrote. An array with a row for each
      query or key has no gradient yet: ATTN_EFOLD. With 16-bit elements, each sum of gradients rounds.

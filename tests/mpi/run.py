@@ -91,9 +91,9 @@ def linear(folder, suite, name):
     kernel, spec = kernel_of(suite, keys)
     ranks, n = library(suite), sum(RUNS[0])
     P, q, k, v = inputs(spec, H, G, n, n, B, 5, os.path.join(folder, 'data'))
-    if name == 'shared-keys': q, k = q[:, :2], k[:, :2]   # problem.key_heads
+    if name.endswith('shared-keys'): q, k = q[:, :2], k[:, :2]   # problem.key_heads
     one = forward(ranks, kernel, P, q, k, v, [(n, n)])
-    times = v.shape[1] // k.shape[1] if name == 'shared-keys' else 1
+    times = v.shape[1] // k.shape[1] if name.endswith('shared-keys') else 1
     expected = definitions.attend(spec, dict(P), q.repeat(times, 1), k.repeat(times, 1), v)
     worst = off_by(one, expected, spec)
     slices = B * (1 if kernel.about.names_heads else k.shape[1])
@@ -247,6 +247,13 @@ CHAIN = {
     'shared-keys': ({'similarity': {'linear': {'features': 'elu_plus_one'}}}, (1, 4, 4)),
     'of-tokens': ({'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * far[b][g][j]'}},
                    'arrays': {'far': {'shape': ['B', 'G', 'Nk']}}}, (2, 2, 2)),
+    'delta': (LINEAR['delta'][0], (2, 3, 3)),
+    'delta-f64': (LINEAR['delta'][0] | {'dtype': 'f64'}, (1, 2, 2)),
+    'delta-bf16': (LINEAR['delta'][0] | {'dtype': 'bf16'}, (1, 2, 2)),
+    'delta-sketch': (LINEAR['shared-keys'][0] | {'similarity': {'polysketch': {'degree': 4, 'sketch': 4}}}, (1, 2, 2)),
+    'delta-shared-keys': (LINEAR['shared-keys'][0], (1, 4, 4)),
+    'kda': (LINEAR['delta'][0] | {'decay': {'log': 'gate[b][h][t][d]'},
+                                  'arrays': {'gate': LINEAR['gla'][0]['arrays']['gate'], 'beta': ROWS}}, (2, 2, 2)),
 }
 CHAIN_TOLERANCE = {'f32': 3e-5, 'f64': 1e-12, 'bf16': 0.03}
 
@@ -264,11 +271,11 @@ def chain(folder, suite, name):
     learned = any(p.dtype < 4 and not p.random for p in kernel.about.param[:kernel.about.params])
     for n in 150, 75:
         P, q, k, v = inputs(spec, H, G, n, n, B, 5, os.path.join(folder, 'data'))
-        if name == 'shared-keys': q, k = q[:, :2], k[:, :2]   # problem.key_heads
+        if name.endswith('shared-keys'): q, k = q[:, :2], k[:, :2]   # problem.key_heads
         if name == 'of-tokens': P['far'] = np.abs(P['far']) + 0.1
         dout = np.random.default_rng(1).standard_normal((B, H) + v.shape[2:])
         whole = backward(ranks, kernel, P, q, k, v, dout, [(n, n)])
-        if name != 'shared-keys':
+        if not name.endswith('shared-keys'):
             for what, x in kernel.gradients(P, q, k, v, dout, arrays=learned).items():
                 close('%s on one rank' % what, whole[what], x, CHAIN_TOLERANCE[spec['dtype']])
         uneven = [[n - 1, 1], [75, n - 75], [1, 0, n - 1], [10, 0, 0, n - 42, 31, 1, 0]] if chunk == 1 else []
@@ -278,7 +285,7 @@ def chain(folder, suite, name):
                            foldable=len(runs) % 2)
             for what, x in whole.items():
                 worst = max(worst, close('%s with runs %s' % (what, runs), got[what], x, CHAIN_TOLERANCE[spec['dtype']]))
-            sizes = outer_bytes(kernel, B, H, G, 2 if name == 'shared-keys' else 0)
+            sizes = outer_bytes(kernel, B, H, G, 2 if name.endswith('shared-keys') else 0)
             sizes = [sizes[0], sizes[1] + sizes[2]]
             for tag, size in zip(('sums', 'sums_down'), sizes):
                 sent, limit = post.bytes_of(tag), (len(runs) - 1) * size
@@ -322,7 +329,7 @@ def errors(folder, suite, name):
 
 def backward_errors(folder, suite, name):
     """Makes one rank of three fail in attn_ranks_backward of a linear form. All ranks return the same error."""
-    kernel, spec = kernel_of(suite, LINEAR['gla' if name == 'lost' else 'elu'][0] | ALL)
+    kernel, spec = kernel_of(suite, LINEAR[{'lost': 'gla', 'pointer': 'delta'}.get(name, 'elu')][0] | ALL)
     ranks, n = library(suite), 32
     P, q, k, v = inputs(spec, 2, 2, 3 * n, 3 * n, 1, 5, os.path.join(folder, 'data'))
     dout = np.random.default_rng(1).standard_normal(q.shape[:3] + v.shape[3:])

@@ -118,7 +118,7 @@ def processes_compute_what_one_computes(folder):
         kernel._with_gradients()
         kernel._with_ring()
         kernel._with_chain()
-    check({name for name, (kernel, _) in made.items() if kernel._with_chain()} == {'linear', 'hedgehog', 'gated', 'local'},
+    check({name for name, (kernel, _) in made.items() if kernel._with_chain()} == {'linear', 'hedgehog', 'gated', 'local', 'delta'},
           'the chain')
     check({name for name, (kernel, _) in made.items() if kernel._with_ring()} == {'bias', 'causal', 'window'}, 'the ring')
     for count, runs in RUNS.items():
@@ -134,7 +134,7 @@ def processes_compute_what_one_computes(folder):
 @case
 def sums_travel_instead_of_keys(folder):
     made, runs = kernels(), (24, 0, 16, 32)
-    names = 'linear', 'hedgehog', 'local', 'gated'
+    names = 'linear', 'hedgehog', 'local', 'gated', 'delta'
     for name in names:   # compiles here, not in each process
         made[name][0]._with_chain(), made[name][0]._with_gradients()
 

@@ -275,14 +275,15 @@ static int take_outer(struct call *call, int part, const struct version *this)
     call->outer = NULL;
     if (call->adds == OUTER_TERMS || (call->p.earlier_sums && !call->adds && this->of_terms))
         return call->adds == OUTER_TERMS && this->of_terms;
-    call->only_sums = call->adds && this->outer == (int)call->adds;
+    call->gives = call->adds && this->outer == (int)call->adds;
+    call->only_sums = call->gives && !this->outer_results;
     if (call->p.earlier_sums && this->outer) {
         call->outer = (unsigned char *)(this->outer == OUTER_LATER ? call->p.later_sums : call->p.earlier_sums) +
             outer_before(&call->p, part, this->outer);
         call->outer_head = outer_before(&call->p, PARTS, this->outer);
         call->outer_tasks = this->tile == 0 ? 1 : call->p.heads / max(call->p.kv_heads, 1);
     }
-    return !call->adds || call->only_sums || (call->adds == OUTER_LATER && !this->wanted);
+    return !call->adds || this->adds >> call->adds & 1 || (call->adds == OUTER_LATER && !this->wanted);
 }
 
 #endif
@@ -368,7 +369,7 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
         void *each[sizeof(struct SPEC_gradients) / sizeof(void *) + 1];
     } all;
     call.adds = adds;
-    if (adds && adds != OUTER_TERMS) { /* every gradient needs its sums; nothing is written to these arrays */
+    if (adds && adds != OUTER_TERMS) { /* every gradient needs its sums; parts do not write these arrays */
         for (size_t k = 0; k < sizeof all / sizeof *all.each; k++) all.each[k] = workspace;
         gradients = &all.names;
 GRADIENTS_UNUSED
@@ -408,7 +409,7 @@ GRADIENTS_UNUSED
     if (problem->term_gradients && !adds) memset(problem->term_gradients, 0, outer_sums_bytes(problem, 2));
 #endif
 #if SOLUTION
-    const int solved = problem->saved && problem->n_q > 0; /* forward of no queries saves nothing */
+    const int solved = TAKES_SAVED && problem->n_q > 0; /* forward of no queries saves nothing */
     if (solved) set_solution(&call, (unsigned char *)problem->saved + SAVED_COUNT * row_bytes(problem));
 #endif
 #if IN_ORDER

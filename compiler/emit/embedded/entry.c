@@ -33,6 +33,9 @@ struct version {
 #if OUTER
     int outer; /* enum: the part carries sums of earlier or of later tokens, or none */
     int64_t outer_bytes; /* the bytes of these sums for a task, a multiple of 64 */
+    /* adds: bit k is set if the part runs in a call that only adds to sums of kind k; outer_results: it then computes an
+       array for another part, too */
+    int adds, outer_results;
     int of_terms;        /* the part computes gradients from those of the terms of prefix sums */
 #endif
 #if TOTALS

@@ -77,11 +77,12 @@ struct call { /* the arguments of a call; all threads read the same struct */
          `outer_head` bytes of them, for `outer_tasks` tasks
        - adds: the call only adds its tokens to these sums: to those of earlier or of later tokens. OUTER_NONE: it
          computes gradients. OUTER_TERMS: it computes those of arrays that a decay reads, after the others
-       - only_sums: the current part adds to its sums, and computes nothing else */
+       - gives: the current part adds to its sums
+       - only_sums: it computes nothing else */
     unsigned char *outer;
     int64_t outer_head, outer_tasks;
     enum { OUTER_NONE, OUTER_EARLIER, OUTER_LATER, OUTER_TERMS } adds;
-    int only_sums;
+    int gives, only_sums;
 #endif
 #if OWN_PARAMS
     struct SPEC_params own; /* `params`, with arrays of integers in a state */
@@ -231,6 +232,15 @@ INLINE void pass_turn(const struct call *call, int64_t task, int64_t position)
 }
 
 #endif
+#if OUTER
+/* Returns where the caller has the outer sums of a task, or NULL. */
+INLINE unsigned char *outer_sums(const struct call *call, int64_t task, int64_t bytes)
+{
+    const int64_t at = call->outer ? task / call->outer_tasks * call->outer_head + task % call->outer_tasks * bytes : 0;
+    return call->outer ? call->outer + at : NULL;
+}
+
+#endif
 #if PHASES
 /* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
    - Threads fold the slots of their segments into the carried state, one segment after the other.
@@ -270,15 +280,6 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-#if OUTER
-/* Returns where the caller has the outer sums of a task, or NULL. */
-INLINE unsigned char *outer_sums(const struct call *call, int64_t task, int64_t bytes)
-{
-    const int64_t at = call->outer ? task / call->outer_tasks * call->outer_head + task % call->outer_tasks * bytes : 0;
-    return call->outer ? call->outer + at : NULL;
-}
-
-#endif
 /* Waits for all threads on the head. */
 INLINE void synchronise(const struct part *part)
 {

@@ -101,12 +101,12 @@ BODY
         }
 #endif
 #if PIECE_GIVE_OUTER
-    if (call->only_sums) {
+    if (call->gives) {
         if (part->number == 0) {
 COPIES
         }
         synchronise(part);
-        return;
+        if (call->only_sums) return;
     }
 #endif
 #if PIECE_WINDOWS

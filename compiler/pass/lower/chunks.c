@@ -582,6 +582,7 @@ static void begin_states(struct by_chunks *p, struct stmt ***at)
         if (p->kept[v]) continue;
         const int array = lower_new_tile(x, "state", rank, axes);
         *(is_state(p, v) ? &x->lowered[v].array : &x->lowered[v].carried) = array;
+        x->l->array[array].carried = true;
         lower_set_constant(x, at, array, 0);
     }
 }

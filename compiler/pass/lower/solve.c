@@ -101,6 +101,7 @@ static void begin_states(struct lowering *x, struct stmt ***at)
         const int rank = lower_tile_axes(x, &x->g->value[v], axes);
         x->lowered[v].array = lower_new_tile(x, "state", rank, axes);
         x->l->array[x->lowered[v].array].shared = program_keeps_state(&x->c->program);
+        x->l->array[x->lowered[v].array].carried = !program_keeps_state(&x->c->program);
         lower_set_constant(x, at, x->lowered[v].array, 0);
     }
 }
@@ -331,6 +332,7 @@ void lower_solution(struct lowering *x, struct stmt **at)
     const struct ref *const keys = &solve->operand[SOLVE_KEYS];
     const int axes[2] = {ref_axis(keys, keys->rank - 1), solve->axes[solve->rank - 1]},
               state = lower_new_tile(x, "state", 2, axes);
+    x->l->array[state].carried = true;
     lower_set_constant(x, &at, state, 0);
     struct stmt *const one = lower_chunks(x, x->stream, &at);
     struct stmt **body = &one->body;

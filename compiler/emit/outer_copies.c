@@ -1,0 +1,65 @@
+/* Prints copies of outer sums (outer.c) to carried states, and back. */
+#include "printer.h"
+#include "task.h"
+
+void emit_outer_copies(const struct emitter *x, bool takes, const char *piece, struct text *out)
+{
+    const struct loops *const l = x->l;
+    struct template_names t = {.arena = x->m->arena};
+    const char *copies = "";
+    int64_t at = 0;
+    for (int a = 0; a < l->arrays; a++) {
+        if (!emit_outer_state(x, a)) continue;
+        const long long own = (long long)l->array[a].offset, bytes = (long long)emit_outer_array_bytes(&l->array[a]);
+        copies = arena_printf(x->m->arena,
+                              takes ? "%s%s            memcpy(part->shared + %lld, outer + %lld, %lld);"
+                                    : "%s%s            memcpy(outer + %lld, part->shared + %lld, %lld);",
+                              copies, *copies ? "\n" : "", takes ? own : (long long)at, takes ? (long long)at : own,
+                              bytes);
+        at += bytes;
+    }
+    template_set(&t, "COPIES", copies);
+    template_set_number(&t, "OUTER_BYTES", at);
+    task_piece(&t, piece, out);
+}
+
+/* ---- states that a thread carries ---- */
+
+static bool is_alone(const struct emitter *x)
+{
+    return x->outer && !x->phases;
+}
+
+void emit_take_outer(struct emitter *x, const struct stmt *s)
+{
+    for (int k = 0; k < s->assigns && is_alone(x) && s->op == LOOPS_MAP && s->operands == 0; k++) {
+        const int number = s->assign[k].to.of;
+        const struct array *const a = &x->l->array[number];
+        if (!a->carried || s->assign[k].fold != FOLD_SET) continue;
+        int64_t at = 0;
+        for (int before = 0; before < number; before++)
+            if (emit_outer_state(x, before)) at += emit_outer_array_bytes(&x->l->array[before]);
+        emit_line(x, "if (outer) memcpy(%s, outer + %lld, %lld);", emit_local(x, a->name), (long long)at,
+                  (long long)emit_outer_array_bytes(a));
+    }
+}
+
+void emit_begin_outer(struct emitter *x)
+{
+    if (is_alone(x))
+        emit_line(x, "unsigned char *const outer = outer_sums(call, task, %lld);", (long long)emit_outer_bytes(x->l));
+}
+
+void emit_give_outer(struct emitter *x)
+{
+    int64_t at = 0;
+    if (!is_alone(x)) return;
+    emit_line(x, "if (outer && call->gives) {");
+    for (int a = 0; a < x->l->arrays; a++) {
+        if (!emit_outer_state(x, a)) continue;
+        emit_line(x, "    memcpy(outer + %lld, %s, %lld);", (long long)at, emit_local(x, x->l->array[a].name),
+                  (long long)emit_outer_array_bytes(&x->l->array[a]));
+        at += emit_outer_array_bytes(&x->l->array[a]);
+    }
+    emit_line(x, "}");
+}
