@@ -107,7 +107,8 @@ static bool add_read(struct needed *x, const struct compilation *c)
 {
     const struct graph *const g = c->graph;
     bool *const needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed), any = false;
-    for (int v = 0; v < g->values && adds_to(x, c); v++) {
+    const bool adds = adds_to(x, c);
+    for (int v = 0; v < g->values && adds; v++) {
         bool state = g->value[v].op == GRAPH_SOLVE;
         for (int k = 0; k < g->value[v].rank; k++) state |= axis_is_chunks(&g->module->axis[g->value[v].axes[k]]);
         if (state) mark_needed(g, v, needed);
@@ -227,7 +228,7 @@ static void mark_states(const struct loops *l, const struct stmt *s, bool *state
     }
 }
 
-static bool *states_of(const struct loops *l)
+bool *emit_outer_states(const struct loops *l)
 {
     bool *const state = arena_alloc(l->module->arena, (size_t)l->arrays * sizeof *state);
     const struct stmt *const window = window_in(chain_of(l->body).body);
@@ -246,7 +247,7 @@ int64_t emit_outer_array_bytes(const struct array *a)
 
 int64_t emit_outer_bytes(const struct loops *l)
 {
-    const bool *const state = states_of(l);
+    const bool *const state = emit_outer_states(l);
     int64_t bytes = 0;
     for (int a = 0; a < l->arrays; a++)
         if (state[a]) bytes += emit_outer_array_bytes(&l->array[a]);
@@ -270,13 +271,17 @@ bool emit_outer_results(const struct emission *p, const struct compilation *c)
     return leaves_needed(arrays_needed(p->backward, p->backwards, c, emit_sums_later(c)), c);
 }
 
-const char *emit_outer_leaves(const struct emitter *x, const struct array *a)
+const char *emit_outer_leaves(struct emitter *x, const struct array *a)
 {
     const struct emission *const p = x->emission;
     bool leaves[2];
-    if (!program_is_backward(&x->c->program) || !*emit_outer_modes(p, x->c)) return "";
-    for (int later = 0; later < 2; later++)
-        leaves[later] = is_needed(arrays_needed(p->backward, p->backwards, x->c, later), a->name);
+    if (!program_is_backward(&x->c->program) || !p->outer_chunk) return "";
+    if (!x->outer_modes) x->outer_modes = emit_outer_modes(p, x->c);
+    if (!*x->outer_modes) return "";
+    for (int later = 0; later < 2; later++) {
+        if (!x->needed[later]) x->needed[later] = arrays_needed(p->backward, p->backwards, x->c, later);
+        leaves[later] = is_needed(x->needed[later], a->name);
+    }
     return leaves[0] && leaves[1] ? ""
            : leaves[0]            ? " && call->adds != OUTER_LATER"
            : leaves[1]            ? " && call->adds != OUTER_EARLIER"
@@ -285,5 +290,5 @@ const char *emit_outer_leaves(const struct emitter *x, const struct array *a)
 
 bool emit_outer_state(const struct emitter *x, int array)
 {
-    return x->outer && states_of(x->l)[array];
+    return x->outer_states && x->outer_states[array];
 }

@@ -58,8 +58,11 @@ enum { PREFETCH_ROWS = 64 }; /* products prefetch rows this far ahead, which hid
 /* The state of the printer for one compilation. */
 struct emitter {
     const struct compilation *c;
-    bool stores_chunks; /* extend can store the sums of chunks in an array of the caller */
-    bool outer;         /* the carried states begin with outer sums (outer.c) */
+    bool stores_chunks;             /* extend can store the sums of chunks in an array of the caller */
+    bool outer;                     /* the carried states begin with outer sums (outer.c) */
+    const bool *outer_states;       /* for each array: whether it is one of these states; or NULL */
+    const char *outer_modes;        /* what emit_outer_modes returns, or NULL before its first call */
+    const struct needed *needed[2]; /* arrays that calls need if they only add to outer sums, or NULL (outer.c) */
     const struct emission *emission;
     const struct kernel_arrays *arrays;
     const struct loops *l;
@@ -153,10 +156,12 @@ void emit_outer_copies(const struct emitter *x, bool takes, const char *piece, s
    - emit_outer_modes returns C for the bits of the sums for which a part runs, or "" if there are none.
    - emit_outer_results returns whether the part then computes an array for another part.
    - emit_outer_leaves returns C of another condition for the output `a`, which such a call may not need.
-   - emit_outer_state returns whether an array is a state that begins with outer sums. */
+   - emit_outer_states returns whether each array is a state, and emit_outer_state whether one begins with outer sums.
+ */
 const char *emit_outer_modes(const struct emission *p, const struct compilation *c);
 bool emit_outer_results(const struct emission *p, const struct compilation *c);
-const char *emit_outer_leaves(const struct emitter *x, const struct array *a);
+const char *emit_outer_leaves(struct emitter *x, const struct array *a);
+bool *emit_outer_states(const struct loops *l);
 bool emit_outer_state(const struct emitter *x, int array);
 /* For states that a thread carries, print the following. For others, do nothing. (outer_copies.c)
    - emit_begin_outer: a pointer to the outer sums of the task

@@ -13,6 +13,7 @@ many_specs.py ATTNC --spec FILE [--shrink SECONDS]
 import copy
 import json
 import os
+import random
 import re
 import resource
 import shutil
@@ -187,10 +188,35 @@ def options(parser):
     add('--shrink', type=float, default=0, metavar='SECONDS', help='for making smaller the spec of --spec (default: 0)')
 
 
-def drawn(suite, seed, number):
-    """Yields draws until one can be judged."""
-    for again in range(DRAWS):
+def divides(d):
+    """Makes the spec a linear form whose gradients can be computed for parts of the tokens."""
+    spec, rng = d['spec'], random.Random('divides %s' % d['spec'])
+    for key in 'project', 'dropout', 'seed', 'storage': spec.pop(key, None)
+    if re.search(r"softmax|dense|additive|multiplicative|\b(row|Nq|Nk)\b|/ \d+\]", str(spec['similarity'])):
+        spec['similarity'] = {'linear': {'features': rng.choice(draw_spec.CORRECTED)}}
+    spec['prepare'] = [step for step in spec.get('prepare', []) if 'rope' not in str(step)]
+    spec['shape']['head_dim'] = max(3, spec['shape']['head_dim'])   # a norm leaves only the signs of two elements
+    if rng.random() < 0.4 and 'delta' not in spec: draw_spec.delta(rng, spec)
+    if rng.random() < 0.4 and 'decay' not in spec:
+        logs = [x for x in draw_spec.LOGS if '90' not in str(x[0])]
+        if 'identity' in str(spec['similarity']): logs = draw_spec.LOGS_OF_ELEMENTS
+        log, shapes = rng.choice(logs)
+        spec |= {'decay': {'log': log},
+                 'arrays': spec.get('arrays', {}) | {name: {'shape': shape} for name, shape in shapes.items()}}
+        if not spec['arrays']: del spec['arrays']
+    spec |= {'mask': 'causal', 'algorithm': 'linear', 'emit': ['forward', 'backward', 'decode']}
+    if 'delta' in spec:
+        spec['normalize'] = 'none'
+        d['heads'] = d['kv_heads']
+    while d['batch'] * d['heads'] * d['n_k'] ** 2 > random_calls.MOST_PAIRS: d['n_k'] = d['n_k'] * 3 // 4
+    d |= {'divides': True, 'targets': ['generic']}
+
+
+def drawn(suite, seed, number, parts=False):
+    """Yields draws until one can be judged. `parts`: gradients can be computed for parts of the tokens."""
+    for again in range(DRAWS * (1 + parts)):
         d = draw_spec.draw(seed, number + 1000000 * again, True)
+        if parts: divides(d)
         if number % OFTEN and 'storage' not in d['spec']:
             d['spec'] = draw_spec.fitting(draw_spec.capped(d['spec'], LARGEST))
         if d['targets'] != ['generic']: d['targets'] = suite.runnable[number % len(suite.runnable):][:1]
@@ -252,10 +278,10 @@ def apart(suite, d, folder):
     return ['FAIL', 'killed by ' + signal_name(ending), 'killed by ' + signal_name(ending)]
 
 
-def one(suite, seed, number, folder):
+def one(suite, seed, number, folder, parts=False):
     """Tests the draws of a number. Returns (verdict, kind, what to say, the last draw)."""
     notes = ''
-    for d in drawn(suite, seed, number):
+    for d in drawn(suite, seed, number, parts):
         verdict, kind, said = apart(suite, copy.deepcopy(d), folder)
         if verdict != 'skip': return verdict, kind, said + notes, d
         notes = '; drawn again: ' + said.split('\n')[0]
@@ -320,8 +346,8 @@ def found(folder, suite, name):
     return said
 
 
-def case(folder, suite, number):
-    verdict, kind, said, d = one(suite, suite.options.seed, number, folder + '/spec')
+def case(folder, suite, number, parts=False):
+    verdict, kind, said, d = one(suite, suite.options.seed, number, folder + '/spec', parts)
     if verdict == 'FAIL': raise Failure('%s\n--- drawn\n%s' % (said, told(d)))
     if verdict != 'ok': raise Skip(said)
     return said.replace('\n', ' ')
@@ -338,6 +364,7 @@ def main():
             shutil.rmtree(suite.folder, ignore_errors=True)
     for name in FOUND: suite.case('found/' + name, found, suite, name)
     for number in range(o.count): suite.case('%05d' % number, case, suite, number)
+    for number in range(o.count // 3): suite.case('parts/%05d' % number, case, suite, number, True)
     return suite.run()
 
 

@@ -142,7 +142,7 @@ class Part:
         learned = [p for p in self.about.param[:self.about.params] if p.dtype < 4 and not p.random]
         self.of_params = {'d' + p.name.decode(): np.full(np.shape(self.P[p.name.decode()]), np.nan, self.kernel.dtype)
                           for p in learned}
-        self.rows = {'d' + p.name.decode(): p.shape[:p.rank].index(-5) for p in learned if -5 in p.shape[:p.rank]}
+        self.rows = {'d' + p.name.decode(): axis for p in learned for axis in range(p.rank) if p.shape[axis] in (-4, -5)}
         self.call(self.about.backward)
         check(all(np.array_equal(x, y) for x, y in zip(given, self.sums)), 'backward changed the outer sums')
 

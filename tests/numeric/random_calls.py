@@ -1,7 +1,7 @@
 """Calls the kernel of a random spec in every way that it allows, and compares the results with definitions.py.
 
 - forward: threads, shared heads of q and k, tables of tiles, positions of queries, statistics, merged results
-- backward: all gradients, some of them, with and without saved values
+- backward: all gradients, some of them, with and without saved values, those of parts of the tokens
 - extend: random pieces, in one row of memory, with pages, after truncation, folded states, kept paths"""
 import ctypes
 import itertools
@@ -14,6 +14,7 @@ import answers
 import backward
 import decode
 import definitions
+import outer_sums
 import random_specs
 from kernel import Problem
 from random_specs import CANCELS, CANCELLED, MAX_F16, Wrong, grows, times
@@ -22,6 +23,7 @@ from suite import Failure, Skip
 MOST_PAIRS = 12000   # the maximum number of pairs of query and key, of all heads, for gradient_definitions.py
 CAPACITY_MORE = 24   # the tokens that a kept path and a truncation add
 EFOLD, ELENGTH = -15, -14
+N_Q, N_K = -4, -5   # sizes of axes of arrays
 LIBC = ctypes.CDLL(None)
 
 
@@ -205,8 +207,17 @@ class Drawn(decode.Grown):
         # The tolerance of such gradients is less than the smallest normal number of f32.
         if spec['dtype'] != 'f64' and most < 1e-30: raise Skip('the gradients underflow')
         largest = MAX_F16 if spec['dtype'] == 'f16' else np.inf
-        made = {n: x for n, x in made.items() if CANCELLED * most <= np.abs(wanted[n]).max(initial=0) <= largest}
-        if not made: raise Skip('every gradient is too large for f16, or only rounding')
+        names = [n for n in names if CANCELLED * most <= np.abs(wanted[n]).max(initial=0) <= largest]
+        if not names: raise Skip('every gradient is too large for f16, or only rounding')
+        why = self.judged(P, {n: made[n] for n in names}, wanted)
+        if why or not self.divides(): return why
+        parts = self.divided(P)
+        why = self.judged(P, {n: parts[n] for n in names}, wanted)
+        return 'of parts: ' + why if why else ''
+
+    def judged(self, P, made, wanted):
+        """Returns '', or which gradients differ from the wanted ones."""
+        spec = self.spec
         least = 1e-13 if spec['dtype'] == 'f64' else backward.EPSILON[spec['dtype']]
         close = lambda x, y: (np.abs(x - y) <= least * np.abs(y).max(initial=0)).all()
         if all(close(x, wanted[n]) for n, x in made.items()): return ''
@@ -219,6 +230,25 @@ class Drawn(decode.Grown):
                 raise Skip('the square of a sum overflows in the definitions of gradients')
             return str(failure)
         return ''
+
+    def divides(self):
+        """Returns whether gradients can be computed for parts of the tokens, from sums over the others."""
+        about = self.kernel.about
+        axes = [(p.shape[:p.rank], p.rows) for p in about.param[:about.params]]
+        own = all((N_Q in shape) + (N_K in shape) == 0 or ((N_Q in shape) != (N_K in shape) and rows) for shape, rows in axes)
+        return bool(about.outer_sums) and own and grows(self.spec)
+
+    def divided(self, P):
+        """Returns gradients that are composed of those of parts."""
+        kernel, n, chunk = self.kernel, self.d['n_k'], self.kernel.about.outer_chunk
+        ends = sorted(chunk * int(x) for x in self.rng.integers(0, n // chunk + 1, self.rng.integers(1, 4)))
+        runs = [end - begin for begin, end in zip([0, *ends], [*ends, n])]
+        arrays = {name: x for name, x in P.items() if name not in ('q', 'k', 'v', 'dout')}
+        q, k, v, dout = (kernel.as_stored(np.ascontiguousarray(P[name], kernel.dtype)) for name in ('q', 'k', 'v', 'dout'))
+        out = kernel(arrays, *(kernel.as_numbers(x) for x in (q, k, v)), seed=self.seed)
+        out = kernel.as_stored(out.astype(kernel.dtype))
+        made = outer_sums.compose(kernel, arrays, (q, k, v, out, dout), [m for m in runs if m], 1 + self.d['threads'] % 3)
+        return {name: x.astype(np.float64) for name, x in made.items()}
 
     def differentiate(self, P, names, saves, threads):
         """Calls forward and backward. Returns the gradients in `names`."""
@@ -352,6 +382,7 @@ class Drawn(decode.Grown):
 
 def judge(x):
     """Calls a kernel in every way. Returns notes."""
+    if x.d.get('divides') and not x.divides(): raise Skip('gradients of parts need more than sums')
     x.forward()
     notes = [x.gradients() if 'backward' in x.spec.get('emit', []) else '', x.grown() if grows(x.spec) else '']
     return '; '.join(filter(None, notes))
