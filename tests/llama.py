@@ -57,7 +57,7 @@ class Backends:
         for size, kinds in SIZES.items():
             build = place.path('build-%d' % size)
             place.run(['meson', 'setup', build, os.path.join(ROOT, 'examples', 'llama'), '-Dggml=' + self.folder,
-                       '-Dhead_dims=%d' % size, '-Dtargets=native', '-Doptimization=1', '-Dtypes=' + ','.join(kinds),
+                       '-Dhead_dims=%d' % size, '-Dtargets=native', '-Doptimization=0', '-Dtypes=' + ','.join(kinds),
                        *['-Dmasks=range,bias'] * (size != CAPPED)],
                       env={'CC': cached('clang')})
             place.run(['ninja', '-C', build], timeout=600)

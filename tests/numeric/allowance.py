@@ -9,7 +9,8 @@ sys.path[:0] = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
 
 import yaml
 
-from suite import Suite, check, execute
+import quick
+from suite import WHOLE, Suite, check, execute
 
 BASE = {'mask': 'causal', 'emit': ['forward', 'backward']}
 SPECS = {
@@ -39,7 +40,8 @@ def checked(folder, suite, name, seed, fault):
     spec = SPECS.get(name) or BASE | {'similarity': 'softmax', 'shape': {'head_dim': 4}}
     path = folder + '/allowance.yaml'
     # the seeds of a spec have one kernel, so it is compiled once
-    environment = dict(os.environ, XDG_CACHE_HOME=(folder if fault else suite.folder) + '/cache')
+    environment = dict(suite.environment, XDG_CACHE_HOME=(folder if fault else suite.folder) + '/cache',
+                       ATTNC_CFLAGS='-O2' if WHOLE or name == 'signed' else '-O0')
     with open(path, 'w') as f:
         yaml.safe_dump({'name': 'allowance'} | spec, f, sort_keys=False)
     if fault:
@@ -58,6 +60,7 @@ def checked(folder, suite, name, seed, fault):
 
 def main():
     suite = Suite(__doc__.split('\n\n')[0])
+    suite.environment = quick.environment(suite.folder)
     for name in SPECS:
         for seed in 1, 2, 3:
             suite.case('%s-%d' % (name, seed), checked, suite, name, seed, None)

@@ -17,7 +17,7 @@ import yaml
 import definitions
 from answers import draw
 from kernel import Objects, best_target, compiled
-from suite import Suite, check, compiler, execute
+from suite import WHOLE, Suite, check, compiler, execute
 
 # Types of stored keys and values, with the sizes of rows. Sums over several rows use other loops than over one.
 STORED = {'f16': (128, 48), 'bf16': (48, 160), 'fp8': (64, 24), 'i8': (64, 48), 'i8_32': (128, 64), 'i8_64': (64, 128),
@@ -129,7 +129,7 @@ def kernel_of(folder, suite, name, spec, target):
     path = os.path.join(folder, 'few.yaml')
     with open(path, 'w') as f:
         yaml.safe_dump({'name': 'few', 'dtype': 'f32'} | spec, f, sort_keys=False)
-    usual = ('-O2', 'cc') if name in ('causal', 'causal-f16', 'stored-q4_0') else ('-O0', compiler('clang'))
+    usual = ('-O2', 'cc') if name in (('causal', 'causal-f16', 'stored-q4_0') if WHOLE else ('causal-f16',)) else ('-O0', compiler('clang'))
     kernel = compiled(suite, path, folder, target, *usual)
     with open(os.path.join(folder, 'few.c')) as f:
         text = f.read()

@@ -38,7 +38,7 @@ from kernel import RUNTIME, Kernel, Objects, runtime_objects
 from processor import MACHINE, missing_flags, multiplies_bf16, targets_of
 from random_specs import DRAWS, Wrong, accepted, ended, told
 from shrink import shrink
-from suite import Failure, Skip, Suite, compiler, execute, signal_name
+from suite import WHOLE, Failure, Skip, Suite, compiler, execute, signal_name
 
 OFTEN = 16         # one of this many specs has large sizes
 SECONDS = 60       # the maximum CPU time of a spec's calls
@@ -180,7 +180,7 @@ class Many(Suite):
 def options(parser):
     add = parser.add_argument
     add('--log', metavar='FILE', help='a line for each spec; specs in it are not tested again')
-    add('--count', type=int, default=24, help='specs (default: 24)')
+    add('--count', type=int, default=24 if WHOLE else 12, help='specs (default: %(default)s)')
     add('--seed', type=int, default=1, help='other specs (default: 1)')
     add('--arrays', type=float, default=0.9, metavar='PART',
         help='the part of the specs whose weights may read arrays (default: 0.9)')

@@ -180,7 +180,7 @@ class Emitted(Made):
 
     def library(self, openmp=True):
         command = [compiler('clang'), *([self.level, '-fopenmp'] if openmp else ['-O0']), '-fPIC']
-        path = self.build('library%d' % openmp, self.here(), command, runtime_sources(),
+        path = self.build('library%d%s' % (openmp, self.level), self.here(), command, runtime_sources(),
                           'lib%s%s.so' % (self.name, '' if openmp else '_serial'), ['-shared'])
         return Kernel(path, self.name)
 
@@ -566,6 +566,7 @@ def fenced():
                 turn = (at - n - t) % len(FENCED_SIZES)
                 if name == 'square' and head_dim > 24:   # head_dim squared would be too many features
                     continue
+                if (n + t) % 2 and not every and not WHOLE: continue   # a form has two of the targets
                 if every or turn == 0 or turn == 3 and name in ('elu', 'square'):
                     shape = {'head_dim': head_dim, 'value_dim': value_dim}
                     if name in OF_KEYS:
