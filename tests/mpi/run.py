@@ -18,9 +18,11 @@ import numpy as np
 import yaml
 
 import definitions
+import draw_spec
+import many_specs
 from kernel import RUNTIME, Made, Objects, Problem, State, best_target, compiled, done_well, inputs, runtime_sources
 from ranks import Call, Post, Ranks, backward, built, calls_of, extend, forward, run_all, share, together
-from suite import Skip, Suite, check, compiler
+from suite import Failure, Skip, Suite, check, compiler
 
 IDENTITY, ROWS = {'linear': {'features': 'identity'}}, {'shape': ['B', 'H', 'Nk']}
 # Linear forms, whose states travel from rank to rank: (keys of the spec, sizes B, H, G).
@@ -298,6 +300,47 @@ def chain(folder, suite, name):
     return '(largest difference %.2g)' % worst
 
 
+RANDOM = 12   # random linear forms
+RANDOM_TOLERANCE = 1e-7   # in f64, where features may cancel
+
+
+def drawn_kernel(suite, folder, number):
+    """Returns a random kernel whose gradients can be computed from sums over other tokens, its spec, and the draw."""
+    for again in range(20):
+        d = draw_spec.draw(9, number + 1000000 * again, True)
+        d['spec'] = draw_spec.fitting(draw_spec.capped(d['spec'], many_specs.LARGEST))
+        many_specs.divides(d)
+        d['spec'] |= {'name': 'k', 'dtype': 'f64'}
+        d['spec'].pop('schedule', None)
+        place = os.path.join(folder, str(again))   # a library that is loaded is not replaced
+        os.mkdir(place)
+        with open(place + '/k.yaml', 'w') as f: yaml.safe_dump(d['spec'], f, sort_keys=False)
+        try:
+            kernel = compiled(suite, place + '/k.yaml', place, best_target(), '-O0', compiler('clang'))
+        except Failure:   # many_specs.py tests refusals
+            continue
+        if kernel.about.outer_sums and not kernel.about.values_are_keys:
+            return kernel, definitions.load(place + '/k.yaml'), d
+    raise Skip('no spec has sums over other tokens')
+
+
+def random_chain(folder, suite, number):
+    """Gradients of a random linear form on several ranks are those of one rank."""
+    kernel, spec, d = drawn_kernel(suite, folder, number)
+    ranks, chunk, worst = library(suite), kernel.about.outer_chunk, 0.0
+    n, rng = 3 * chunk + int(d['n_k']), np.random.default_rng(number)
+    P, q, k, v = inputs(spec, d['heads'], d['kv_heads'], n, n, d['batch'], number, os.path.join(folder, 'data'))
+    dout = rng.standard_normal(q.shape[:3] + v.shape[3:])
+    whole = backward(ranks, kernel, P, q, k, v, dout, [(n, n)])
+    for count in 2, 4:
+        ends = sorted(chunk * int(x) for x in rng.integers(0, n // chunk + 1, count - 1))
+        runs = [end - begin for begin, end in zip([0, *ends], [*ends, n])]
+        got = backward(ranks, kernel, P, q, k, v, dout, [(m, m) for m in runs], foldable=count // 4)
+        for what, x in whole.items():
+            worst = max(worst, close('%s with runs %s of\n%s\n' % (what, runs, d['spec']), got[what], x, RANDOM_TOLERANCE))
+    return '(largest difference %.2g)' % worst
+
+
 ERRORS = {'workspace': -4, 'pointer': -2, 'heads': -1, 'order': -11, 'form': -15, 'lost': -17}
 
 
@@ -387,6 +430,8 @@ def main():
         suite.case('backward-' + name, gradients, suite, name)
     for name in CHAIN:
         suite.case('chain-backward-' + name, chain, suite, name)
+    for number in range(RANDOM):
+        suite.case('random-%d' % number, random_chain, suite, number)
     for name in 'workspace', 'pointer', 'lost':
         suite.case('errors-backward-' + name, backward_errors, suite, name)
     for name in ERRORS:
