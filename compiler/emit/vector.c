@@ -1,5 +1,5 @@
 /* Prints the vector functions and products of one target, from the templates vector.c, random.c, product.c,
-   decayed.c, matrix.c and stored.c. */
+   decayed.c, matrix.c, stored.c, stored_along.c and stored_sums.c. */
 #include "definitions.h"
 #include "printer.h"
 #include "../spec/spec.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* the texts of these files in emit/embedded/ */
+/* the texts of these files in emit/embedded/; kernel_stored has those of all files of stored rows */
 extern const char kernel_vector[], kernel_random[], kernel_product[], kernel_decayed[], kernel_matrix[],
     kernel_stored[];
 

@@ -47,6 +47,8 @@
 #define STORED uint16_t
 #endif
 #include "compiler/emit/embedded/stored.c"
+#include "compiler/emit/embedded/stored_along.c"
+#include "compiler/emit/embedded/stored_sums.c"
 
 static void TYPE_NAME(rows_of)(void)
 {

@@ -1,5 +1,5 @@
-/* Compares vector.c, random.c, product.c and stored.c, which every kernel contains, with the C library. The build
-   defines the type and width of vectors. */
+/* Compares vector.c, random.c, product.c and the files of stored rows, which every kernel contains, with the C library.
+   The build defines the type and width of vectors. */
 #include "runtime/attnrt.h"
 #include "suite.h"
 
@@ -242,6 +242,8 @@ INLINE int64_t truncated(double x)
 #define SCALES 64
 #define LOOKUP (LANES == 16)
 #include "compiler/emit/embedded/stored.c"
+#include "compiler/emit/embedded/stored_along.c"
+#include "compiler/emit/embedded/stored_sums.c"
 #undef STORED_F16
 
 static uint64_t state = 1;
