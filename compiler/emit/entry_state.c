@@ -195,12 +195,6 @@ bool emit_stores_chunks(const struct emission *p)
     return p->extends > 0 && p->folds && p->read_first == 0;
 }
 
-/* Returns whether rows in this type have scales. A product of a single row multiplies by them in another order. */
-static bool has_scales(enum dtype dtype)
-{
-    return dtype_is_packed(dtype) && dtype != DTYPE_FP8;
-}
-
 /* Sets the names for sums over keys that several sequences share. */
 static void set_common(struct template_names *t, const struct emitted_file *e)
 {
@@ -211,8 +205,6 @@ static void set_common(struct template_names *t, const struct emitted_file *e)
     }
     template_set_number(t, "COMMON", row > 0);
     template_set_number(t, "COMMON_ROW", row);
-    template_set_number(t, "SINGLE_ROW_APART",
-                        has_scales(spec_type_of_keys(e->p->spec)) || has_scales(spec_type_of_values(e->p->spec)));
 }
 
 void emit_set_state(struct template_names *t, const struct emitted_file *e)

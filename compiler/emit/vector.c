@@ -229,6 +229,12 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
     template_set(x, "SCALE", half ? "uint16_t" : e->real);
     template_set(x, "SCALE_PARAMETER", blocks ? arena_printf(x->arena, ", const %s *scale", e->real) : "");
     template_set(x, "SCALE_ARGUMENT", blocks ? ", scale" : "");
+    template_set(x, "WEIGHT_ARGUMENT", blocks ? ", weight, count" : "");
+    template_set(x, "WEIGHT_PARAMETER",
+                 blocks ? arena_printf(x->arena, ", const %s *weight, const int64_t count", e->real) : "");
+    template_set(x, "NEXT_PARAMETER",
+                 blocks ? arena_printf(x->arena, ", %s *next, int64_t later", half ? "uint16_t" : e->real) : "");
+    template_set(x, "NEXT_ARGUMENT", blocks ? ", copy, later" : "");
     template_set_number(x, "NARROW", narrow);
     template_set_number(x, "KEYS_ABREAST", e->lanes < 4 ? e->lanes : 4);
     template_set_number(x, "MANY", 16); /* rows of a product whose results exceed the first cache */
@@ -250,7 +256,8 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
         "finite_stored", "fetch",       "columns",      "row",          "dot_along",
         "dot_fetched",   "all_columns", "some_columns", "columns_of_4", "some_lanes",
         "all_lanes",     "group",       "groups",       "turn_rows",    "turned_columns",
-        "turned",        "all_turned",  "turned_lane",  "add_turned",   "strip"};
+        "turned",        "all_turned",  "turned_lane",  "add_turned",   "strip",
+        "scaled_weights"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         template_set(x, arena_printf(x->arena, "%s_T", names[k]),
                      arena_printf(x->arena, "%s%s_%s", names[k], emit_type_suffix(e->m, dtype), e->suffix));

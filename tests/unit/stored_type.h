@@ -38,6 +38,7 @@
 #define group_T TYPE_NAME(group)
 #define groups_T TYPE_NAME(groups)
 #define dot_fetched_T TYPE_NAME(dot_fetched)
+#define scaled_weights_T TYPE_NAME(scaled_weights)
 #undef STORED
 #undef NARROW
 #define NARROW 1
@@ -73,12 +74,21 @@ static void TYPE_NAME(rows_of)(void)
     for (int r = 0; r < COUNT; r++)
         for (int k = 0; k < ROW; k++)
             if (turned[k][r] != wanted[r][k]) CU_FAIL("a stored element is elsewhere");
-    static float sum[MAX_ROWS][COUNT + LANES], all[MAX_ROWS][ROW];
+    static float sum[MAX_ROWS][COUNT + LANES], all[MAX_ROWS][ROW], of_one[MAX_ROWS][COUNT + LANES],
+        all_of_one[MAX_ROWS][ROW];
+    for (int r = 0; r < MAX_ROWS; r++) {
+        dot_along_T(1, COUNT, ROW, given[r], ROW, rows, step, of_one[r], COUNT + LANES, 64);
+        dot_fetched_T(1, 2 * LANES, 1, -1, COUNT, 192, given[r], ROW, 1, rows, step, all_of_one[r], ROW, 1, NULL, NULL,
+                      64);
+    }
     for (int n = 1; n <= MAX_ROWS; n++) {
         dot_along_T(n, COUNT, ROW, given[0], ROW, rows, step, sum[0], COUNT + LANES, 64);
         memset(all, 0, sizeof all);
         dot_fetched_T(1, 2 * LANES, n, -1, COUNT, 192, given[0], ROW, 1, rows, step, all[0], ROW, 1, NULL, NULL, 64);
         for (int r = 0; r < n; r++) {
+            if (memcmp(sum[r], of_one[r], sizeof(float) * COUNT) != 0 ||
+                memcmp(all[r], all_of_one[r], sizeof(float) * 2 * LANES) != 0)
+                CU_FAIL("a row has other bits alone");
             for (int x = 0; x < COUNT; x++) {
                 double exact = 0;
                 for (int k = 0; k < ROW; k++) exact += (double)given[r][k] * (double)wanted[x][k];
@@ -90,6 +100,13 @@ static void TYPE_NAME(rows_of)(void)
                 if (!(fabs((double)all[r][x] - exact) < 1e-4)) CU_FAIL("a sum of stored rows");
             }
         }
+    }
+    given[0][3] = INFINITY; /* a row of numbers that no integer can hold */
+    dot_along_T(2, COUNT, ROW, given[0], ROW, rows, step, sum[0], COUNT + LANES, 64);
+    for (int x = 0; x < COUNT; x++) {
+        const float product = INFINITY * wanted[x][3];
+        if (isnan(product) ? !isnan(sum[0][x]) : sum[0][x] != product) CU_FAIL("a product of infinity");
+        if (sum[1][x] != of_one[1][x]) CU_FAIL("a row after one with infinity");
     }
     given[COUNT - 1][5] = NAN;
     attn_store_row(ATTN_TYPE, given[COUNT - 1], ROW, stored + (COUNT - 1) * bytes);
@@ -132,6 +149,7 @@ static void TYPE_NAME(rows_of)(void)
 #undef group_T
 #undef groups_T
 #undef dot_fetched_T
+#undef scaled_weights_T
 #undef TYPE_NAME_2
 #undef TYPE_NAME_1
 #undef TYPE_NAME

@@ -238,6 +238,10 @@ INLINE int64_t truncated(double x)
 #define STORED_F16 F16
 #define SCALE_PARAMETER
 #define SCALE_ARGUMENT
+#define WEIGHT_PARAMETER
+#define WEIGHT_ARGUMENT
+#define NEXT_PARAMETER
+#define NEXT_ARGUMENT
 #define HALVES (STORED_F16 || STORED_FP8 || HALF_SCALE)
 #define SCALES 64
 #define LOOKUP (LANES == 16)
@@ -786,8 +790,16 @@ static void unseen(void)
 #define BLOCKS 1
 #undef SCALE_PARAMETER
 #undef SCALE_ARGUMENT
+#undef WEIGHT_PARAMETER
+#undef WEIGHT_ARGUMENT
+#undef NEXT_PARAMETER
+#undef NEXT_ARGUMENT
 #define SCALE_PARAMETER , const REAL *scale
 #define SCALE_ARGUMENT , scale
+#define WEIGHT_PARAMETER , const REAL *weight, const int64_t count
+#define WEIGHT_ARGUMENT , weight, count
+#define NEXT_PARAMETER , SCALE *next, int64_t later
+#define NEXT_ARGUMENT , copy, later
 #define SCALE REAL
 #define TYPE i8_rows
 #define ATTN_TYPE ATTN_I8

@@ -112,9 +112,6 @@ static int sum_common(struct growth *growth, int64_t growths, struct job *job, c
     for (int64_t k = 0; k < growths; k++) {
         struct growth *const g = &growth[k];
         if (g->left == 0 || !g->this.common || g->m > COMMON_TOKENS) continue;
-#if SINGLE_ROW_APART
-        if (g->call.p.heads == g->call.p.kv_heads && g->m == 1) continue; /* it would round in another order */
-#endif
         g->call.common = memory + of_sequence * (size_t)g->b;
         g->call.common_chunks = 0;
         list[left++] = &g->call;

@@ -5,35 +5,28 @@
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
    prefetch them. */
 TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps, const REAL *a, const STORED *b,
-    int64_t b_row, REAL *c SCALE_PARAMETER FETCH_PARAMETER)
+    int64_t b_row, REAL *c SCALE_PARAMETER NEXT_PARAMETER FETCH_PARAMETER)
 {
     vec_T t[LANES];
     UNROLL for (int k = 0; k < LANES; k++) t[k] = (vec_T){0};
-#if BLOCKS
-    const int64_t scales = scales_T(steps), block = block_size_T(steps);
-    UNROLL for (int k = 0; k < LANES; k++) {
-#if IS_EARLY
-        if (whole && early) fetch_T(1, steps, b + (k + early) * b_row, b_row);
-#endif
-        for (int64_t n = 0; n < scales; n++) {
-            vec_T sum = {0};
-            for (int64_t s = n * block; s < (n + 1) * block; s += LANES)
-                sum += load_T(a + s) * unscaled_T(b + (whole ? k : min(k, last)) * b_row, s);
-            t[k] += sum * scale[(whole ? k : min(k, last)) * scales + n];
-        }
-        __asm__ volatile("" : : : "memory");
-    }
-#else
     for (int64_t first = 0; first < steps; first += WIDE)
         UNROLL for (int k = 0; k < LANES; k++) {
 #if IS_EARLY
-            if (whole && early) fetch_T(1, min(WIDE, steps - first), b + (k + early) * b_row + first, b_row);
+            if (whole && early) fetch_T(1, min(WIDE, steps - first), b + (k + early) * b_row + units_T(first), b_row);
+#endif
+#if BLOCKS
+            if (first == 0 && k < later)
+                copy_scales_T(1, steps, b + (LANES + k) * b_row, b_row, next + k * scales_T(steps));
 #endif
             for (int64_t s = first; s < min(first + WIDE, steps); s += LANES)
+#if BLOCKS
+                t[k] += load_T(a + s) * scaled_T(b + (whole ? k : min(k, last)) * b_row, s,
+                    scale + (whole ? k : min(k, last)) * scales_T(steps), block_size_T(steps));
+#else
                 t[k] += load_T(a + s) * unscaled_T(b + (whole ? k : min(k, last)) * b_row, s);
+#endif
             __asm__ volatile("" : : : "memory");
         }
-#endif
     store_T(c, lane_sums_T(t));
 }
 
@@ -265,13 +258,14 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
     for (int64_t x = first; x < columns; x += LANES, b += LANES * b_row) {
         const int64_t last = min(LANES, columns - x) - 1;
 #if BLOCKS
+        const int64_t later = min(LANES, columns - x - LANES);
         convert_scales_T((last + 1) * scales_T(steps), copy, scale);
-        copy_scales_T(min(LANES, columns - x - LANES), steps, b + LANES * b_row, b_row, copy);
+        if (rows > 1) copy_scales_T(later, steps, b + LANES * b_row, b_row, copy);
 #endif
         if (rows == 1 && last == LANES - 1)
-            columns_T(1, last, steps, a, b, b_row, c + x SCALE_ARGUMENT FETCH_ARGUMENT);
+            columns_T(1, last, steps, a, b, b_row, c + x SCALE_ARGUMENT NEXT_ARGUMENT FETCH_ARGUMENT);
         else if (rows == 1)
-            columns_T(0, last, steps, a, b, b_row, c + x SCALE_ARGUMENT NOT_FETCH);
+            columns_T(0, last, steps, a, b, b_row, c + x SCALE_ARGUMENT NEXT_ARGUMENT NOT_FETCH);
         else if (last == LANES - 1)
             all_columns_T(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
                 c_row SCALE_ARGUMENT);

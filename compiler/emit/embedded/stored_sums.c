@@ -1,20 +1,60 @@
 /* Template of sums of rows stored in memory, times a weight for each row. It is filled for each type after stored.c. */
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
-   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
+#if BLOCKS
+/* Writes the products of weights a[r][t] with the scales of row t, which are scale[t][0 … count - 1], to
+   w[r][t][0 … count - 1]. There are up to AT_ONCE rows t. Row r begins at r * AT_ONCE * count. */
+TARGET INLINE void scaled_weights_T(int64_t rows, int64_t steps, const int64_t count, const REAL *a, int64_t a_row,
+    int64_t a_step, const REAL *scale, REAL *w)
+{
+    for (int64_t r = 0; r < rows; r++, a += a_row, w += AT_ONCE * count) {
+#if AT_ONCE == LANES
+        if (a_step == 1 && steps == LANES && (count == 1 || count == 2 || count == 4)) {
+            const vec_T x = load_T(a);
+            vec_T t[4] = {x, x, x, x};
+            if (count > 1) {
+                t[0] = __builtin_shufflevector(x, x, ZIP_LOW);
+                t[1] = __builtin_shufflevector(x, x, ZIP_HIGH);
+            }
+            if (count > 2) {
+                t[3] = __builtin_shufflevector(t[1], t[1], ZIP_HIGH);
+                t[2] = __builtin_shufflevector(t[1], t[1], ZIP_LOW);
+                t[1] = __builtin_shufflevector(t[0], t[0], ZIP_HIGH);
+                t[0] = __builtin_shufflevector(t[0], t[0], ZIP_LOW);
+            }
+            UNROLL for (int64_t k = 0; k < count; k++) store_T(w + k * LANES, t[k & 3] * load_T(scale + k * LANES));
+            continue;
+        }
+#endif
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < count; k++) w[t * count + k] = a[t * a_step] * scale[t * count + k];
+    }
+}
+
+#endif
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. Terms are rounded and added as for
+   several rows. For b with scales, one for `block` elements:
+   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - the scales of the rows AT_ONCE later are copied to `next`, for `later` rows */
 TARGET INLINE void row_T(const int vectors, int64_t first, int64_t steps, const REAL *a, int64_t a_step,
-    const STORED *b, int64_t b_step, const int64_t lanes, const int64_t block, REAL *c FETCH_PARAMETER)
+    const STORED *b, int64_t b_step, const int64_t lanes, const int64_t block, REAL *c
+    SCALE_PARAMETER NEXT_PARAMETER FETCH_PARAMETER)
 {
     vec_T sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_T){0};
 #if BLOCKS
+    (void)scale;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
 #if IS_EARLY
         if (early && first == 0) fetch_T(1, lanes, b + early * b_step, b_step);
 #endif
+        if (first == 0 && t < later) copy_scales_T(1, lanes, b + AT_ONCE * b_step, b_step, next + t * scales_T(lanes));
         UNROLL for (int v = 0; v < vectors; v++)
+#if ROOMY
             sum[v] += a[t * a_step + (first + v * LANES) / block] * unscaled_T(b, first + v * LANES);
+#else
+            sum[v] += a[t * a_step] * scaled_T(b, first + v * LANES, scale + t * scales_T(lanes), block);
+#endif
     }
 #else
     (void)block;
@@ -31,12 +71,18 @@ TARGET INLINE void row_T(const int vectors, int64_t first, int64_t steps, const 
 #if NARROW
 /* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 6 rows r and up to ABREAST vectors of lanes, from x = first
    on. Rows of b have `lanes` elements. The first `ahead_rows` rows at `ahead` are prefetched.
-   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there */
+   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there
+   - weight: if b has scales, the products of a with `count` scales of each row of b, from scaled_weights_T */
 TARGET INLINE void some_lanes_T(const int rows, const int vectors, const int from, int64_t first, const int64_t lanes,
     int64_t steps, const REAL *a, int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *wide,
-    const STORED *ahead, int64_t ahead_rows, REAL *c, int64_t c_row SCALE_PARAMETER)
+    const STORED *ahead, int64_t ahead_rows, REAL *c, int64_t c_row WEIGHT_PARAMETER)
 {
     vec_T sum[6][ABREAST];
+#if BLOCKS
+    (void)a;
+    (void)a_row;
+    (void)a_step;
+#endif
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_T){0};
     for (int64_t t = 0; t < steps; t++) {
@@ -44,18 +90,17 @@ TARGET INLINE void some_lanes_T(const int rows, const int vectors, const int fro
         if (t < ahead_rows) fetch_T(1, lanes, ahead + t * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) {
             REAL *const kept = wide + t * lanes + first + v * LANES;
-#if BLOCKS
-            x[v] = from == 2
-                ? load_T(kept)
-                : scaled_T(b + t * b_step, first + v * LANES, scale + t * scales_T(lanes), block_size_T(lanes));
-#else
             x[v] = from == 2 ? load_T(kept) : unscaled_T(b + t * b_step, first + v * LANES);
-#endif
             if (from == 1) store_T(kept, x[v]);
         }
         UNROLL for (int r = 0; r < rows; r++) {
+#if BLOCKS
+            UNROLL for (int v = 0; v < vectors; v++)
+                sum[r][v] += weight[(r * AT_ONCE + t) * count + (first + v * LANES) / block_size_T(lanes)] * x[v];
+#else
             const REAL y = a[r * a_row + t * a_step];
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+#endif
         }
     }
     UNROLL for (int r = 0; r < rows; r++)
@@ -68,41 +113,46 @@ TARGET INLINE void some_lanes_T(const int rows, const int vectors, const int fro
 /* Like some_lanes_T, for all lanes. */
 TARGET INLINE void all_lanes_T(const int rows, const int from, const int64_t lanes, int64_t steps, const REAL *a,
     int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *wide, const STORED *ahead,
-    int64_t ahead_rows, REAL *c, int64_t c_row SCALE_PARAMETER)
+    int64_t ahead_rows, REAL *c, int64_t c_row WEIGHT_PARAMETER)
 {
     const int64_t share = ABREAST * LANES < lanes ? (ahead_rows * ABREAST * LANES + lanes - 1) / lanes : ahead_rows;
     int64_t x = 0;
     for (; x + ABREAST * LANES <= lanes; x += ABREAST * LANES) {
         some_lanes_T(rows, ABREAST, from, x, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead,
-            min(share, ahead_rows), c, c_row SCALE_ARGUMENT);
+            min(share, ahead_rows), c, c_row WEIGHT_ARGUMENT);
         ahead += share * b_step;
         ahead_rows = max(ahead_rows - share, 0);
     }
     for (; x < lanes; x += LANES) {
         some_lanes_T(rows, 1, from, x, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row SCALE_ARGUMENT);
+            c_row WEIGHT_ARGUMENT);
         ahead_rows = 0;
     }
 }
 
-/* Like some_lanes_T, for 1 to 6 rows and all lanes. */
+/* Like some_lanes_T, for 1 to 6 rows and all lanes. `scale` has the scales of b. */
 TARGET INLINE void group_T(int64_t rows, const int from, const int64_t lanes, int64_t steps, const REAL *a,
     int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *wide, const STORED *ahead,
     int64_t ahead_rows, REAL *c, int64_t c_row SCALE_PARAMETER)
 {
+#if BLOCKS
+    REAL weight[6 * SCALES] __attribute__((aligned(BYTES)));
+    const int64_t count = scales_T(lanes);
+    scaled_weights_T(rows, steps, count, a, a_row, a_step, scale, weight);
+#endif
     switch (rows) {
         case 6: all_lanes_T(6, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row SCALE_ARGUMENT); break;
+            c_row WEIGHT_ARGUMENT); break;
         case 5: all_lanes_T(5, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row SCALE_ARGUMENT); break;
+            c_row WEIGHT_ARGUMENT); break;
         case 4: all_lanes_T(4, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row SCALE_ARGUMENT); break;
+            c_row WEIGHT_ARGUMENT); break;
         case 3: all_lanes_T(3, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row SCALE_ARGUMENT); break;
+            c_row WEIGHT_ARGUMENT); break;
         case 2: all_lanes_T(2, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row SCALE_ARGUMENT); break;
+            c_row WEIGHT_ARGUMENT); break;
         default: all_lanes_T(1, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row SCALE_ARGUMENT); break;
+            c_row WEIGHT_ARGUMENT); break;
     }
 }
 
@@ -116,7 +166,7 @@ TARGET INLINE void groups_T(int64_t rows, const int64_t lanes, int64_t steps, co
         return;
     }
     int64_t asked = (6 * steps + rows - 1) / rows;
-    all_lanes_T(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row SCALE_ARGUMENT);
+    group_T(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row SCALE_ARGUMENT);
     for (int64_t r = 6; r < rows; r += 6) {
         const int64_t ask = min((min(r + 6, rows) * steps + rows - 1) / rows, steps);
         group_T(min(rows - r, 6), 2, lanes, steps, a + r * a_row, a_row, a_step, b, b_step, wide,
@@ -134,33 +184,48 @@ TARGET INLINE void strip_T(int64_t rows, int64_t first, const int64_t lanes, int
 {
 #if BLOCKS
     SCALE copy[SCALES + LANES];
-    REAL scale[SCALES + LANES] __attribute__((aligned(BYTES)));
-    copy_scales_T(min(AT_ONCE, steps), lanes, b, b_step, copy);
+    const int64_t count = scales_T(ABREAST * LANES);
+    const STORED *scales = block_of_T(b, first);
+    REAL scale[SCALES + LANES] __attribute__((aligned(BYTES))), weights[6 * SCALES] __attribute__((aligned(BYTES)));
+    const REAL *const weight = weights - first / block_size_T(lanes);
+    copy_scales_T(min(AT_ONCE, steps), ABREAST * LANES, scales, b_step, copy);
 #endif
     for (int64_t t = 0; t < steps; t += AT_ONCE, a += AT_ONCE * a_step, b += AT_ONCE * b_step) {
         const int64_t some = min(steps - t, AT_ONCE);
         const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_step;
 #if BLOCKS
-        convert_scales_T(some * scales_T(lanes), copy, scale);
-        copy_scales_T(min(AT_ONCE, steps - t - AT_ONCE), lanes, b + AT_ONCE * b_step, b_step, copy);
+        convert_scales_T(some * count, copy, scale);
+        scales += AT_ONCE * b_step;
+        copy_scales_T(min(AT_ONCE, steps - t - AT_ONCE), ABREAST * LANES, scales, b_step, copy);
 #endif
         int64_t r = 0, asked = 0;
         for (; r + 6 <= rows; r += 6) { /* each group of rows prefetches a share of the rows that follow later */
+#if BLOCKS
+            scaled_weights_T(6, some, count, a + r * a_row, a_row, a_step, scale, weights);
+#endif
             const int64_t ask = first ? 0 : (r + 6) * some / rows;
             if (r == 0)
                 some_lanes_T(6, ABREAST, 1, first, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, ask, c,
-                    c_row SCALE_ARGUMENT);
+                    c_row WEIGHT_ARGUMENT);
             else
                 some_lanes_T(6, ABREAST, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide,
-                    ahead + asked * b_step, ask - asked, c + r * c_row, c_row SCALE_ARGUMENT);
+                    ahead + asked * b_step, ask - asked, c + r * c_row, c_row WEIGHT_ARGUMENT);
             asked = ask;
         }
-        for (; r + 2 <= rows; r += 2)
+        for (; r + 2 <= rows; r += 2) {
+#if BLOCKS
+            scaled_weights_T(2, some, count, a + r * a_row, a_row, a_step, scale, weights);
+#endif
             some_lanes_T(2, ABREAST, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
-                c + r * c_row, c_row SCALE_ARGUMENT);
-        if (r < rows)
+                c + r * c_row, c_row WEIGHT_ARGUMENT);
+        }
+        if (r < rows) {
+#if BLOCKS
+            scaled_weights_T(1, some, count, a + r * a_row, a_row, a_step, scale, weights);
+#endif
             some_lanes_T(1, ABREAST, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
-                c + r * c_row, c_row SCALE_ARGUMENT);
+                c + r * c_row, c_row WEIGHT_ARGUMENT);
+        }
     }
 }
 
@@ -198,25 +263,29 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
     for (int64_t t = 0; t < steps; t += AT_ONCE, a += AT_ONCE * a_step, b += AT_ONCE * b_step) {
         const int64_t some = min(steps - t, AT_ONCE);
 #if BLOCKS
-        const int64_t step = scales_T(lanes), block = block_size_T(lanes);
-        convert_scales_T(some * step, copy, scale);
-        copy_scales_T(min(AT_ONCE, steps - t - AT_ONCE), lanes, b + AT_ONCE * b_step, b_step, copy);
+        const int64_t block = block_size_T(lanes), later = min(AT_ONCE, steps - t - AT_ONCE);
+        convert_scales_T(some * scales_T(lanes), copy, scale);
+        if (rows > 1 || update != 1) copy_scales_T(later, lanes, b + AT_ONCE * b_step, b_step, copy);
+#else
+        const int64_t block = lanes;
 #endif
         if (rows == 1 && update == 1) {
-#if BLOCKS
-            for (int64_t k = 0; k < some; k++)
-                UNROLL for (int64_t n = 0; n < step; n++) scale[k * step + n] *= a[k * a_step];
-            const REAL *const factor_of_row = scale;
+#if BLOCKS && ROOMY
+            REAL weight[SCALES] __attribute__((aligned(BYTES)));
+            scaled_weights_T(1, some, scales_T(lanes), a, 0, a_step, scale, weight);
+            const REAL *const factor_of_row = weight;
+            const int64_t step = scales_T(lanes);
 #else
-            const int64_t step = a_step, block = lanes;
             const REAL *const factor_of_row = a;
+            const int64_t step = a_step;
 #endif
             int64_t x = 0;
             for (; x + WIDE <= lanes; x += WIDE)
-                row_T(8, x, some, factor_of_row, step, b, b_step, lanes, block, c FETCH_ARGUMENT);
+                row_T(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c SCALE_ARGUMENT NEXT_ARGUMENT FETCH_ARGUMENT);
             if (lanes % WIDE)
                 row_T((int)(lanes % WIDE / LANES), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c FETCH_ARGUMENT);
+                    c SCALE_ARGUMENT NEXT_ARGUMENT FETCH_ARGUMENT);
             continue;
         }
 #if NARROW
