@@ -390,6 +390,7 @@ double attn_seconds(void); /* returns the time of a monotonic clock in seconds *
 /* Returns the highest x86-64 level, 1 to 4, whose instructions kernels may use. Returns 1 on other processors. */
 int attn_x86_64_level(void);
 int attn_avx512_bf16(void); /* returns 1 if products of bf16 pairs (AVX512-BF16) may be used */
+int attn_avx512_vnni(void); /* returns 1 if products of bytes (AVX512-VNNI) may be used */
 int attn_is_intel(void);    /* returns 1 if Intel made the processor, whose bf16 pairs are slower than f32 */
 /* Returns true if this process may use AMX. The first call asks Linux for permission. */
 int attn_tiles(void);

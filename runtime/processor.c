@@ -78,6 +78,18 @@ int attn_avx512_bf16(void)
     return answer;
 }
 
+int attn_avx512_vnni(void)
+{
+    static int known; /* 0 before the first call, then 1 + the answer */
+    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
+    if (answer < 0) {
+        const unsigned AVX512_VNNI = 1U << 11; /* a bit of ecx in cpuid leaf 7 */
+        answer = attn_x86_64_level() >= 4 && has_bits(cpuid_of(7, 0).c, AVX512_VNNI);
+        __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
+    }
+    return answer;
+}
+
 int attn_is_intel(void)
 {
     static int known; /* 0 before the first call, then 1 + the answer */

@@ -410,6 +410,9 @@ static void explain_storage(const struct unit *p)
                    (long long)dtype_row_bytes(spec->dtype, of[k].elements), rounding_text(of[k].dtype));
     printf("  rows are widened to f32 in registers. Products are not computed in integers, because rounding queries or "
            "weights to 8 bits would add an error of 1/254 of the largest element\n");
+    if (of[0].dtype == DTYPE_Q4_0)
+        printf("  only products with q4_0 keys are, on machines with AVX512-VNNI: a query is rounded to 24 bits of its "
+               "largest element\n");
 }
 
 /* Prints the bytes per token of arrays with a row for each key. */

@@ -1,5 +1,5 @@
 /* Prints the vector functions and products of one target, from the templates vector.c, random.c, product.c,
-   decayed.c, matrix.c, stored.c, stored_along.c and stored_sums.c. */
+   decayed.c, matrix.c, stored.c, stored_bytes.c, stored_along.c and stored_sums.c. */
 #include "definitions.h"
 #include "printer.h"
 #include "../spec/spec.h"
@@ -202,6 +202,15 @@ const char *emit_early(const struct emitter *x, enum dtype dtype)
                         rows);
 }
 
+/* Sets the template names for products of bytes. Only keys of 4 bits gain by them. */
+static void set_bytes(struct template_names *x, const struct emitter *e, enum dtype dtype)
+{
+    const char *const on = e->c->target->byte_products;
+    template_set_number(x, "BYTE_PRODUCTS", on && dtype == DTYPE_Q4_0 && e->m->dtype != DTYPE_F64);
+    template_set(x, "BYTE_PRODUCTS_ON", on ? on : "0");
+    template_set_number(x, "STARTS", (e->along_terms / 32 / 5 + 1) * e->lanes); /* 3 numbers for each of 5 blocks */
+}
+
 /* Sets the template names for rows of one type in memory. */
 static void set_stored(struct template_names *x, const struct emitter *e, enum dtype dtype)
 {
@@ -214,6 +223,7 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
     template_set_number(x, "STORED_Q4_0", dtype == DTYPE_Q4_0);
     template_set_number(x, "HALVES", dtype == DTYPE_F16 || dtype == DTYPE_FP8 || half);
     template_set_number(x, "LOOKUP", target->vector_bytes == 64 && target->scales);
+    set_bytes(x, e, dtype);
     /* the number of scales in LANES rows of a product, or in 16 rows of values */
     const int block = dtype_block(dtype);
     const int64_t of_terms = block ? e->along_terms / block + 1 : 1,
@@ -249,15 +259,51 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
     template_set(x, "FETCH_ARGUMENT", early ? ", early" : "");
     template_set(x, "NOT_FETCH", early ? ", 0" : "");
     template_set_number(x, "SEVERAL", narrow ? 2 : target->several_from);
-    static const char *const names[] = {
-        "unscaled",      "block_size",  "scales",       "copy_scales",  "convert_scales",
-        "widen_rows",    "scaled",      "from_halves",  "scale_of",     "block_of",
-        "in_block",      "widened",     "element",      "units",        "transpose_widened",
-        "finite_stored", "fetch",       "columns",      "row",          "dot_along",
-        "dot_fetched",   "all_columns", "some_columns", "columns_of_4", "some_lanes",
-        "all_lanes",     "group",       "groups",       "turn_rows",    "turned_columns",
-        "turned",        "all_turned",  "turned_lane",  "add_turned",   "strip",
-        "scaled_weights"};
+    static const char *const names[] = {"unscaled",
+                                        "block_size",
+                                        "scales",
+                                        "copy_scales",
+                                        "convert_scales",
+                                        "widen_rows",
+                                        "scaled",
+                                        "from_halves",
+                                        "scale_of",
+                                        "block_of",
+                                        "in_block",
+                                        "widened",
+                                        "element",
+                                        "units",
+                                        "transpose_widened",
+                                        "finite_stored",
+                                        "fetch",
+                                        "columns",
+                                        "row",
+                                        "dot_along",
+                                        "dot_fetched",
+                                        "all_columns",
+                                        "some_columns",
+                                        "columns_of_4",
+                                        "some_lanes",
+                                        "all_lanes",
+                                        "group",
+                                        "groups",
+                                        "turn_rows",
+                                        "turned_columns",
+                                        "turned",
+                                        "all_turned",
+                                        "turned_lane",
+                                        "add_turned",
+                                        "strip",
+                                        "write_digits",
+                                        "turn_words",
+                                        "turn_block",
+                                        "byte_columns",
+                                        "all_byte_columns",
+                                        "dot_infinite",
+                                        "dot_bytes",
+                                        "copy_turned_scales",
+                                        "byte_tile",
+                                        "scaled_weights"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         template_set(x, arena_printf(x->arena, "%s_T", names[k]),
                      arena_printf(x->arena, "%s%s_%s", names[k], emit_type_suffix(e->m, dtype), e->suffix));

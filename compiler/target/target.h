@@ -41,6 +41,7 @@ struct target {
        queries. 0: only the hardware prefetches. */
     int early, early_narrow, early_for_several;
     const char *early_narrow_on; /* C condition: early_narrow is used, otherwise 0. "": always */
+    const char *byte_products;   /* C condition: the machine multiplies bytes (vpdpbusd). NULL: no machine does */
     int several_from;            /* the number of queries that count as several, if keys have more than 16 bits */
     int near;                    /* the cache level that rows are prefetched into: 1 or 2 */
     unsigned features;           /* bit 1 << TARGET_…: this version may use the feature */

@@ -28,6 +28,7 @@ CASES = {
     'one-key-head': ({'shape': {'head_dim': 24, 'value_dim': 20}}, 9, 1, 256, True),
     'q8': ({'storage': {'k': 'q8_0', 'v': 'q8_0'}, 'shape': {'head_dim': 64}}, 4, 2, 64, True),
     'q8-one-row': ({'storage': {'k': 'q8_0', 'v': 'q8_0'}, 'shape': {'head_dim': 64}}, 2, 2, 16, True),
+    'q4-one-row': ({'storage': {'k': 'q4_0', 'v': 'q4_0'}, 'shape': {'head_dim': 64}}, 2, 2, 16, True),
     'i8': ({'storage': {'k': 'i8', 'v': 'i8'}, 'shape': {'head_dim': 32}}, 4, 2, 16, True),
     'mixed': ({'storage': {'k': 'bf16', 'v': 'fp8'}, 'shape': {'head_dim': 64, 'value_dim': 32}}, 3, 3, 64, True),
     'bf16': ({'dtype': 'bf16', 'shape': {'head_dim': 32}}, 4, 2, 64, True),

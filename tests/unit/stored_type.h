@@ -39,6 +39,15 @@
 #define groups_T TYPE_NAME(groups)
 #define dot_fetched_T TYPE_NAME(dot_fetched)
 #define scaled_weights_T TYPE_NAME(scaled_weights)
+#define write_digits_T TYPE_NAME(write_digits)
+#define turn_words_T TYPE_NAME(turn_words)
+#define turn_block_T TYPE_NAME(turn_block)
+#define byte_columns_T TYPE_NAME(byte_columns)
+#define all_byte_columns_T TYPE_NAME(all_byte_columns)
+#define byte_tile_T TYPE_NAME(byte_tile)
+#define dot_infinite_T TYPE_NAME(dot_infinite)
+#define copy_turned_scales_T TYPE_NAME(copy_turned_scales)
+#define dot_bytes_T TYPE_NAME(dot_bytes)
 #undef STORED
 #undef NARROW
 #define NARROW 1
@@ -48,6 +57,7 @@
 #define STORED uint16_t
 #endif
 #include "compiler/emit/embedded/stored.c"
+#include "compiler/emit/embedded/stored_bytes.c"
 #include "compiler/emit/embedded/stored_along.c"
 #include "compiler/emit/embedded/stored_sums.c"
 
@@ -150,6 +160,15 @@ static void TYPE_NAME(rows_of)(void)
 #undef groups_T
 #undef dot_fetched_T
 #undef scaled_weights_T
+#undef write_digits_T
+#undef turn_words_T
+#undef turn_block_T
+#undef byte_columns_T
+#undef all_byte_columns_T
+#undef byte_tile_T
+#undef dot_infinite_T
+#undef copy_turned_scales_T
+#undef dot_bytes_T
 #undef TYPE_NAME_2
 #undef TYPE_NAME_1
 #undef TYPE_NAME

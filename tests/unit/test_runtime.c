@@ -497,9 +497,10 @@ static void test_processor(void)
     CU_ASSERT_EQUAL(level >= 4, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"));
     CU_ASSERT_EQUAL(attn_avx512_bf16(), __builtin_cpu_supports("avx512bf16") != 0);
+    CU_ASSERT_EQUAL(attn_avx512_vnni(), __builtin_cpu_supports("avx512vnni") != 0);
     CU_ASSERT_EQUAL(attn_is_intel(), __builtin_cpu_is("intel") != 0);
 #else
-    CU_ASSERT(level == 1 && !attn_avx512_bf16() && !attn_is_intel());
+    CU_ASSERT(level == 1 && !attn_avx512_bf16() && !attn_avx512_vnni() && !attn_is_intel());
 #endif
 }
 

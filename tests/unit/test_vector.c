@@ -828,6 +828,9 @@ static void unseen(void)
 #define TYPE q4_0_rows
 #define ATTN_TYPE ATTN_Q4_0
 #define STORED_Q4_0 1
+#define BYTE_PRODUCTS (LANES == 16)
+#define BYTE_PRODUCTS_ON attn_avx512_vnni()
+#define STARTS LANES
 #define BLOCK_BYTES 18
 #include "stored_type.h"
 

@@ -1,5 +1,5 @@
 /* Template of products of rows with rows stored in memory: sums along the elements of a row. It is filled for each type
-   after stored.c. */
+   after stored.c and stored_bytes.c. */
 
 /* c[k] = sum over t of a[t] * b[k][t] for LANES columns k and `steps` terms t. b has all LANES rows if `whole`.
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
@@ -246,6 +246,12 @@ TARGET INLINE int64_t all_turned_T(int64_t rows, int64_t columns, const int64_t 
 TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
     const STORED *b, int64_t b_row, REAL *c, int64_t c_row FETCH_PARAMETER)
 {
+#if BYTE_PRODUCTS
+    if (BYTE_PRODUCTS_ON) {
+        dot_bytes_T(rows, columns, steps, a, a_row, b, b_row, c, c_row);
+        return;
+    }
+#endif
     const int64_t whole = columns - columns % LANES,
         turned = rows < LANES ? 0 : all_turned_T(rows, whole, steps, a, a_row, b, b_row, c, c_row),
         first = turned == rows ? whole : 0;
