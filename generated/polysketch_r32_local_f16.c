@@ -606,10 +606,14 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t
             __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
-   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
+   from x = first on. Terms are rounded and added as for
+   several rows. For b with scales, one for `block` elements:
+   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - the scales of the rows 32 later are copied to `next`, for `later` rows */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c, const int64_t early)
+    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
+, const int64_t early)
 {
     vec_v4 sum[8];
     (void)lanes;
@@ -624,7 +628,8 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, co
 
 /* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 6 rows r and up to 4 vectors of lanes, from x = first
    on. Rows of b have `lanes` elements. The first `ahead_rows` rows at `ahead` are prefetched.
-   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there */
+   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there
+   - weight: if b has scales, the products of a with `count` scales of each row of b, from scaled_weights_v4 */
 TARGET_v4 INLINE void some_lanes_v4(const int rows, const int vectors, const int from, int64_t first,
     const int64_t lanes,
     int64_t steps, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide,
@@ -673,7 +678,7 @@ TARGET_v4 INLINE void all_lanes_v4(const int rows, const int from, const int64_t
     }
 }
 
-/* Like some_lanes_v4, for 1 to 6 rows and all lanes. */
+/* Like some_lanes_v4, for 1 to 6 rows and all lanes. `scale` has the scales of b. */
 TARGET_v4 INLINE void group_v4(int64_t rows, const int from, const int64_t lanes, int64_t steps, const float *a,
     int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead,
     int64_t ahead_rows, float *c, int64_t c_row)
@@ -704,7 +709,7 @@ TARGET_v4 INLINE void groups_v4(int64_t rows, const int64_t lanes, int64_t steps
         return;
     }
     int64_t asked = (6 * steps + rows - 1) / rows;
-    all_lanes_v4(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
+    group_v4(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
     for (int64_t r = 6; r < rows; r += 6) {
         const int64_t ask = min((min(r + 6, rows) * steps + rows - 1) / rows, steps);
         group_v4(min(rows - r, 6), 2, lanes, steps, a + r * a_row, a_row, a_step, b, b_step, wide,
@@ -733,12 +738,14 @@ TARGET_v4 INLINE void strip_v4(int64_t rows, int64_t first, const int64_t lanes,
                     ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
             asked = ask;
         }
-        for (; r + 2 <= rows; r += 2)
+        for (; r + 2 <= rows; r += 2) {
             some_lanes_v4(2, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
                 c + r * c_row, c_row);
-        if (r < rows)
+        }
+        if (r < rows) {
             some_lanes_v4(1, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
                 c + r * c_row, c_row);
+        }
     }
 }
 
@@ -757,12 +764,14 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     }
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
+        const int64_t block = lanes;
         if (rows == 1 && update == 1) {
-            const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
+            const int64_t step = a_step;
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128)
-                row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block, c, early);
+                row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c, early);
             if (lanes % 128)
                 row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c, early);
@@ -2411,10 +2420,14 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
-   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
+   from x = first on. Terms are rounded and added as for
+   several rows. For b with scales, one for `block` elements:
+   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
+    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
+)
 {
     vec_v3 sum[8];
     (void)lanes;
@@ -2428,7 +2441,8 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, co
 
 /* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 6 rows r and up to 2 vectors of lanes, from x = first
    on. Rows of b have `lanes` elements. The first `ahead_rows` rows at `ahead` are prefetched.
-   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there */
+   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there
+   - weight: if b has scales, the products of a with `count` scales of each row of b, from scaled_weights_v3 */
 TARGET_v3 INLINE void some_lanes_v3(const int rows, const int vectors, const int from, int64_t first,
     const int64_t lanes,
     int64_t steps, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide,
@@ -2477,7 +2491,7 @@ TARGET_v3 INLINE void all_lanes_v3(const int rows, const int from, const int64_t
     }
 }
 
-/* Like some_lanes_v3, for 1 to 6 rows and all lanes. */
+/* Like some_lanes_v3, for 1 to 6 rows and all lanes. `scale` has the scales of b. */
 TARGET_v3 INLINE void group_v3(int64_t rows, const int from, const int64_t lanes, int64_t steps, const float *a,
     int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead,
     int64_t ahead_rows, float *c, int64_t c_row)
@@ -2508,7 +2522,7 @@ TARGET_v3 INLINE void groups_v3(int64_t rows, const int64_t lanes, int64_t steps
         return;
     }
     int64_t asked = (6 * steps + rows - 1) / rows;
-    all_lanes_v3(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
+    group_v3(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
     for (int64_t r = 6; r < rows; r += 6) {
         const int64_t ask = min((min(r + 6, rows) * steps + rows - 1) / rows, steps);
         group_v3(min(rows - r, 6), 2, lanes, steps, a + r * a_row, a_row, a_step, b, b_step, wide,
@@ -2537,12 +2551,14 @@ TARGET_v3 INLINE void strip_v3(int64_t rows, int64_t first, const int64_t lanes,
                     ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
             asked = ask;
         }
-        for (; r + 2 <= rows; r += 2)
+        for (; r + 2 <= rows; r += 2) {
             some_lanes_v3(2, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
                 c + r * c_row, c_row);
-        if (r < rows)
+        }
+        if (r < rows) {
             some_lanes_v3(1, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
                 c + r * c_row, c_row);
+        }
     }
 }
 
@@ -2561,12 +2577,14 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const int64_t block = lanes;
         if (rows == 1 && update == 1) {
-            const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
+            const int64_t step = a_step;
             int64_t x = 0;
             for (; x + 64 <= lanes; x += 64)
-                row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+                row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c);
             if (lanes % 64)
                 row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c);
@@ -4213,10 +4231,14 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int6
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
-   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
+   from x = first on. Terms are rounded and added as for
+   several rows. For b with scales, one for `block` elements:
+   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - the scales of the rows 16 later are copied to `next`, for `later` rows */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c, const int64_t early)
+    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
+, const int64_t early)
 {
     vec_any sum[8];
     (void)lanes;
@@ -4231,7 +4253,8 @@ INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float
 
 /* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 6 rows r and up to 2 vectors of lanes, from x = first
    on. Rows of b have `lanes` elements. The first `ahead_rows` rows at `ahead` are prefetched.
-   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there */
+   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there
+   - weight: if b has scales, the products of a with `count` scales of each row of b, from scaled_weights_any */
 INLINE void some_lanes_any(const int rows, const int vectors, const int from, int64_t first, const int64_t lanes,
     int64_t steps, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide,
     const uint16_t *ahead, int64_t ahead_rows, float *c, int64_t c_row)
@@ -4279,7 +4302,7 @@ INLINE void all_lanes_any(const int rows, const int from, const int64_t lanes, i
     }
 }
 
-/* Like some_lanes_any, for 1 to 6 rows and all lanes. */
+/* Like some_lanes_any, for 1 to 6 rows and all lanes. `scale` has the scales of b. */
 INLINE void group_any(int64_t rows, const int from, const int64_t lanes, int64_t steps, const float *a,
     int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead,
     int64_t ahead_rows, float *c, int64_t c_row)
@@ -4310,7 +4333,7 @@ INLINE void groups_any(int64_t rows, const int64_t lanes, int64_t steps, const f
         return;
     }
     int64_t asked = (6 * steps + rows - 1) / rows;
-    all_lanes_any(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
+    group_any(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
     for (int64_t r = 6; r < rows; r += 6) {
         const int64_t ask = min((min(r + 6, rows) * steps + rows - 1) / rows, steps);
         group_any(min(rows - r, 6), 2, lanes, steps, a + r * a_row, a_row, a_step, b, b_step, wide,
@@ -4338,12 +4361,14 @@ INLINE void strip_any(int64_t rows, int64_t first, const int64_t lanes, int64_t 
                     ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
             asked = ask;
         }
-        for (; r + 2 <= rows; r += 2)
+        for (; r + 2 <= rows; r += 2) {
             some_lanes_any(2, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
                 c + r * c_row, c_row);
-        if (r < rows)
+        }
+        if (r < rows) {
             some_lanes_any(1, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
                 c + r * c_row, c_row);
+        }
     }
 }
 
@@ -4361,12 +4386,14 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const int64_t block = lanes;
         if (rows == 1 && update == 1) {
-            const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
+            const int64_t step = a_step;
             int64_t x = 0;
             for (; x + 32 <= lanes; x += 32)
-                row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block, c, early);
+                row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c, early);
             if (lanes % 32)
                 row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c, early);

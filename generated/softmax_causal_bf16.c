@@ -883,7 +883,8 @@ TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, co
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4bf16amx){0};
     for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 16; k++) {
-            if (whole && early) fetch_v4bf16amx(1, min(128, steps - first), b + (k + early) * b_row + first, b_row);
+            if (whole && early) fetch_v4bf16amx(1, min(128, steps - first),
+                b + (k + early) * b_row + units_v4bf16amx(first), b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4bf16amx(a + s) * unscaled_v4bf16amx(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -1105,11 +1106,15 @@ TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, 
     }
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
-   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
+   from x = first on. Terms are rounded and added as for
+   several rows. For b with scales, one for `block` elements:
+   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - the scales of the rows 32 later are copied to `next`, for `later` rows */
 TARGET_v4bf16amx INLINE void row_v4bf16amx(const int vectors, int64_t first, int64_t steps, const float *a,
     int64_t a_step,
-    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c, const int64_t early)
+    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
+, const int64_t early)
 {
     vec_v4bf16amx sum[8];
     (void)lanes;
@@ -1125,7 +1130,8 @@ TARGET_v4bf16amx INLINE void row_v4bf16amx(const int vectors, int64_t first, int
 
 /* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 6 rows r and up to 4 vectors of lanes, from x = first
    on. Rows of b have `lanes` elements. The first `ahead_rows` rows at `ahead` are prefetched.
-   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there */
+   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there
+   - weight: if b has scales, the products of a with `count` scales of each row of b, from scaled_weights_v4bf16amx */
 TARGET_v4bf16amx INLINE void some_lanes_v4bf16amx(const int rows, const int vectors, const int from, int64_t first,
     const int64_t lanes,
     int64_t steps, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide,
@@ -1175,7 +1181,7 @@ TARGET_v4bf16amx INLINE void all_lanes_v4bf16amx(const int rows, const int from,
     }
 }
 
-/* Like some_lanes_v4bf16amx, for 1 to 6 rows and all lanes. */
+/* Like some_lanes_v4bf16amx, for 1 to 6 rows and all lanes. `scale` has the scales of b. */
 TARGET_v4bf16amx INLINE void group_v4bf16amx(int64_t rows, const int from, const int64_t lanes, int64_t steps,
     const float *a,
     int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead,
@@ -1208,7 +1214,7 @@ TARGET_v4bf16amx INLINE void groups_v4bf16amx(int64_t rows, const int64_t lanes,
         return;
     }
     int64_t asked = (6 * steps + rows - 1) / rows;
-    all_lanes_v4bf16amx(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
+    group_v4bf16amx(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
     for (int64_t r = 6; r < rows; r += 6) {
         const int64_t ask = min((min(r + 6, rows) * steps + rows - 1) / rows, steps);
         group_v4bf16amx(min(rows - r, 6), 2, lanes, steps, a + r * a_row, a_row, a_step, b, b_step, wide,
@@ -1238,12 +1244,14 @@ TARGET_v4bf16amx INLINE void strip_v4bf16amx(int64_t rows, int64_t first, const 
                     ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
             asked = ask;
         }
-        for (; r + 2 <= rows; r += 2)
+        for (; r + 2 <= rows; r += 2) {
             some_lanes_v4bf16amx(2, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
                 c + r * c_row, c_row);
-        if (r < rows)
+        }
+        if (r < rows) {
             some_lanes_v4bf16amx(1, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
                 c + r * c_row, c_row);
+        }
     }
 }
 
@@ -1263,12 +1271,14 @@ TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int6
     }
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
+        const int64_t block = lanes;
         if (rows == 1 && update == 1) {
-            const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
+            const int64_t step = a_step;
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128)
-                row_v4bf16amx(8, x, some, factor_of_row, step, b, b_step, lanes, block, c, early);
+                row_v4bf16amx(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c, early);
             if (lanes % 128)
                 row_v4bf16amx((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c, early);
@@ -2465,7 +2475,8 @@ TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, const in
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4bf16){0};
     for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 16; k++) {
-            if (whole && early) fetch_v4bf16(1, min(128, steps - first), b + (k + early) * b_row + first, b_row);
+            if (whole && early) fetch_v4bf16(1, min(128, steps - first), b + (k + early) * b_row + units_v4bf16(first),
+                b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4bf16(a + s) * unscaled_v4bf16(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -2686,10 +2697,14 @@ TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const 
     }
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
-   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
+   from x = first on. Terms are rounded and added as for
+   several rows. For b with scales, one for `block` elements:
+   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - the scales of the rows 32 later are copied to `next`, for `later` rows */
 TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c, const int64_t early)
+    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
+, const int64_t early)
 {
     vec_v4bf16 sum[8];
     (void)lanes;
@@ -2704,7 +2719,8 @@ TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t first, int64_t s
 
 /* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 6 rows r and up to 4 vectors of lanes, from x = first
    on. Rows of b have `lanes` elements. The first `ahead_rows` rows at `ahead` are prefetched.
-   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there */
+   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there
+   - weight: if b has scales, the products of a with `count` scales of each row of b, from scaled_weights_v4bf16 */
 TARGET_v4bf16 INLINE void some_lanes_v4bf16(const int rows, const int vectors, const int from, int64_t first,
     const int64_t lanes,
     int64_t steps, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide,
@@ -2754,7 +2770,7 @@ TARGET_v4bf16 INLINE void all_lanes_v4bf16(const int rows, const int from, const
     }
 }
 
-/* Like some_lanes_v4bf16, for 1 to 6 rows and all lanes. */
+/* Like some_lanes_v4bf16, for 1 to 6 rows and all lanes. `scale` has the scales of b. */
 TARGET_v4bf16 INLINE void group_v4bf16(int64_t rows, const int from, const int64_t lanes, int64_t steps, const float *a,
     int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead,
     int64_t ahead_rows, float *c, int64_t c_row)
@@ -2785,7 +2801,7 @@ TARGET_v4bf16 INLINE void groups_v4bf16(int64_t rows, const int64_t lanes, int64
         return;
     }
     int64_t asked = (6 * steps + rows - 1) / rows;
-    all_lanes_v4bf16(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
+    group_v4bf16(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
     for (int64_t r = 6; r < rows; r += 6) {
         const int64_t ask = min((min(r + 6, rows) * steps + rows - 1) / rows, steps);
         group_v4bf16(min(rows - r, 6), 2, lanes, steps, a + r * a_row, a_row, a_step, b, b_step, wide,
@@ -2815,12 +2831,14 @@ TARGET_v4bf16 INLINE void strip_v4bf16(int64_t rows, int64_t first, const int64_
                     ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
             asked = ask;
         }
-        for (; r + 2 <= rows; r += 2)
+        for (; r + 2 <= rows; r += 2) {
             some_lanes_v4bf16(2, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
                 c + r * c_row, c_row);
-        if (r < rows)
+        }
+        if (r < rows) {
             some_lanes_v4bf16(1, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
                 c + r * c_row, c_row);
+        }
     }
 }
 
@@ -2839,12 +2857,14 @@ TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t la
     }
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
+        const int64_t block = lanes;
         if (rows == 1 && update == 1) {
-            const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
+            const int64_t step = a_step;
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128)
-                row_v4bf16(8, x, some, factor_of_row, step, b, b_step, lanes, block, c, early);
+                row_v4bf16(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c, early);
             if (lanes % 128)
                 row_v4bf16((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c, early);
@@ -3810,7 +3830,7 @@ TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t st
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
     for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 16; k++) {
-            if (whole && early) fetch_v4(1, min(128, steps - first), b + (k + early) * b_row + first, b_row);
+            if (whole && early) fetch_v4(1, min(128, steps - first), b + (k + early) * b_row + units_v4(first), b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4(a + s) * unscaled_v4(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -4023,10 +4043,14 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     }
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
-   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
+   from x = first on. Terms are rounded and added as for
+   several rows. For b with scales, one for `block` elements:
+   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - the scales of the rows 32 later are copied to `next`, for `later` rows */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c, const int64_t early)
+    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
+, const int64_t early)
 {
     vec_v4 sum[8];
     (void)lanes;
@@ -4041,7 +4065,8 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, co
 
 /* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 6 rows r and up to 4 vectors of lanes, from x = first
    on. Rows of b have `lanes` elements. The first `ahead_rows` rows at `ahead` are prefetched.
-   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there */
+   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there
+   - weight: if b has scales, the products of a with `count` scales of each row of b, from scaled_weights_v4 */
 TARGET_v4 INLINE void some_lanes_v4(const int rows, const int vectors, const int from, int64_t first,
     const int64_t lanes,
     int64_t steps, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide,
@@ -4090,7 +4115,7 @@ TARGET_v4 INLINE void all_lanes_v4(const int rows, const int from, const int64_t
     }
 }
 
-/* Like some_lanes_v4, for 1 to 6 rows and all lanes. */
+/* Like some_lanes_v4, for 1 to 6 rows and all lanes. `scale` has the scales of b. */
 TARGET_v4 INLINE void group_v4(int64_t rows, const int from, const int64_t lanes, int64_t steps, const float *a,
     int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead,
     int64_t ahead_rows, float *c, int64_t c_row)
@@ -4121,7 +4146,7 @@ TARGET_v4 INLINE void groups_v4(int64_t rows, const int64_t lanes, int64_t steps
         return;
     }
     int64_t asked = (6 * steps + rows - 1) / rows;
-    all_lanes_v4(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
+    group_v4(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
     for (int64_t r = 6; r < rows; r += 6) {
         const int64_t ask = min((min(r + 6, rows) * steps + rows - 1) / rows, steps);
         group_v4(min(rows - r, 6), 2, lanes, steps, a + r * a_row, a_row, a_step, b, b_step, wide,
@@ -4150,12 +4175,14 @@ TARGET_v4 INLINE void strip_v4(int64_t rows, int64_t first, const int64_t lanes,
                     ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
             asked = ask;
         }
-        for (; r + 2 <= rows; r += 2)
+        for (; r + 2 <= rows; r += 2) {
             some_lanes_v4(2, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
                 c + r * c_row, c_row);
-        if (r < rows)
+        }
+        if (r < rows) {
             some_lanes_v4(1, 4, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
                 c + r * c_row, c_row);
+        }
     }
 }
 
@@ -4174,12 +4201,14 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     }
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
+        const int64_t block = lanes;
         if (rows == 1 && update == 1) {
-            const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
+            const int64_t step = a_step;
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128)
-                row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block, c, early);
+                row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c, early);
             if (lanes % 128)
                 row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c, early);
@@ -5370,10 +5399,14 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     }
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
-   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
+   from x = first on. Terms are rounded and added as for
+   several rows. For b with scales, one for `block` elements:
+   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
+    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
+)
 {
     vec_v3 sum[8];
     (void)lanes;
@@ -5387,7 +5420,8 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, co
 
 /* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 6 rows r and up to 2 vectors of lanes, from x = first
    on. Rows of b have `lanes` elements. The first `ahead_rows` rows at `ahead` are prefetched.
-   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there */
+   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there
+   - weight: if b has scales, the products of a with `count` scales of each row of b, from scaled_weights_v3 */
 TARGET_v3 INLINE void some_lanes_v3(const int rows, const int vectors, const int from, int64_t first,
     const int64_t lanes,
     int64_t steps, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide,
@@ -5436,7 +5470,7 @@ TARGET_v3 INLINE void all_lanes_v3(const int rows, const int from, const int64_t
     }
 }
 
-/* Like some_lanes_v3, for 1 to 6 rows and all lanes. */
+/* Like some_lanes_v3, for 1 to 6 rows and all lanes. `scale` has the scales of b. */
 TARGET_v3 INLINE void group_v3(int64_t rows, const int from, const int64_t lanes, int64_t steps, const float *a,
     int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead,
     int64_t ahead_rows, float *c, int64_t c_row)
@@ -5467,7 +5501,7 @@ TARGET_v3 INLINE void groups_v3(int64_t rows, const int64_t lanes, int64_t steps
         return;
     }
     int64_t asked = (6 * steps + rows - 1) / rows;
-    all_lanes_v3(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
+    group_v3(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
     for (int64_t r = 6; r < rows; r += 6) {
         const int64_t ask = min((min(r + 6, rows) * steps + rows - 1) / rows, steps);
         group_v3(min(rows - r, 6), 2, lanes, steps, a + r * a_row, a_row, a_step, b, b_step, wide,
@@ -5496,12 +5530,14 @@ TARGET_v3 INLINE void strip_v3(int64_t rows, int64_t first, const int64_t lanes,
                     ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
             asked = ask;
         }
-        for (; r + 2 <= rows; r += 2)
+        for (; r + 2 <= rows; r += 2) {
             some_lanes_v3(2, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
                 c + r * c_row, c_row);
-        if (r < rows)
+        }
+        if (r < rows) {
             some_lanes_v3(1, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
                 c + r * c_row, c_row);
+        }
     }
 }
 
@@ -5520,12 +5556,14 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const int64_t block = lanes;
         if (rows == 1 && update == 1) {
-            const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
+            const int64_t step = a_step;
             int64_t x = 0;
             for (; x + 64 <= lanes; x += 64)
-                row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+                row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c);
             if (lanes % 64)
                 row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c);
@@ -6483,7 +6521,7 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
     UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
     for (int64_t first = 0; first < steps; first += 32)
         UNROLL for (int k = 0; k < 4; k++) {
-            if (whole && early) fetch_any(1, min(32, steps - first), b + (k + early) * b_row + first, b_row);
+            if (whole && early) fetch_any(1, min(32, steps - first), b + (k + early) * b_row + units_any(first), b_row);
             for (int64_t s = first; s < min(first + 32, steps); s += 4)
                 t[k] += load_any(a + s) * unscaled_any(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -6692,10 +6730,14 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     }
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
-   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
+   from x = first on. Terms are rounded and added as for
+   several rows. For b with scales, one for `block` elements:
+   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - the scales of the rows 16 later are copied to `next`, for `later` rows */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c, const int64_t early)
+    const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
+, const int64_t early)
 {
     vec_any sum[8];
     (void)lanes;
@@ -6710,7 +6752,8 @@ INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float
 
 /* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 6 rows r and up to 2 vectors of lanes, from x = first
    on. Rows of b have `lanes` elements. The first `ahead_rows` rows at `ahead` are prefetched.
-   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there */
+   - from 0: b is widened for these rows. 1: it is also stored to `wide`. 2: it is read from there
+   - weight: if b has scales, the products of a with `count` scales of each row of b, from scaled_weights_any */
 INLINE void some_lanes_any(const int rows, const int vectors, const int from, int64_t first, const int64_t lanes,
     int64_t steps, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide,
     const uint16_t *ahead, int64_t ahead_rows, float *c, int64_t c_row)
@@ -6758,7 +6801,7 @@ INLINE void all_lanes_any(const int rows, const int from, const int64_t lanes, i
     }
 }
 
-/* Like some_lanes_any, for 1 to 6 rows and all lanes. */
+/* Like some_lanes_any, for 1 to 6 rows and all lanes. `scale` has the scales of b. */
 INLINE void group_any(int64_t rows, const int from, const int64_t lanes, int64_t steps, const float *a,
     int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead,
     int64_t ahead_rows, float *c, int64_t c_row)
@@ -6789,7 +6832,7 @@ INLINE void groups_any(int64_t rows, const int64_t lanes, int64_t steps, const f
         return;
     }
     int64_t asked = (6 * steps + rows - 1) / rows;
-    all_lanes_any(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
+    group_any(6, 1, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, asked, c, c_row);
     for (int64_t r = 6; r < rows; r += 6) {
         const int64_t ask = min((min(r + 6, rows) * steps + rows - 1) / rows, steps);
         group_any(min(rows - r, 6), 2, lanes, steps, a + r * a_row, a_row, a_step, b, b_step, wide,
@@ -6817,12 +6860,14 @@ INLINE void strip_any(int64_t rows, int64_t first, const int64_t lanes, int64_t 
                     ahead + asked * b_step, ask - asked, c + r * c_row, c_row);
             asked = ask;
         }
-        for (; r + 2 <= rows; r += 2)
+        for (; r + 2 <= rows; r += 2) {
             some_lanes_any(2, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
                 c + r * c_row, c_row);
-        if (r < rows)
+        }
+        if (r < rows) {
             some_lanes_any(1, 2, 2, first, lanes, some, a + r * a_row, a_row, a_step, b, b_step, wide, ahead, 0,
                 c + r * c_row, c_row);
+        }
     }
 }
 
@@ -6840,12 +6885,14 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const int64_t block = lanes;
         if (rows == 1 && update == 1) {
-            const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
+            const int64_t step = a_step;
             int64_t x = 0;
             for (; x + 32 <= lanes; x += 32)
-                row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block, c, early);
+                row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c, early);
             if (lanes % 32)
                 row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c, early);

@@ -824,10 +824,14 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     }
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
-   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
+   from x = first on. Terms are rounded and added as for
+   several rows. For b with scales, one for `block` elements:
+   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
+    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
+)
 {
     vec_v4 sum[8];
     (void)lanes;
@@ -857,12 +861,14 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const int64_t block = lanes;
         if (rows == 1 && update == 1) {
-            const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
+            const int64_t step = a_step;
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128)
-                row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+                row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c);
             if (lanes % 128)
                 row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c);
@@ -2588,10 +2594,14 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     }
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
-   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
+   from x = first on. Terms are rounded and added as for
+   several rows. For b with scales, one for `block` elements:
+   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c)
+    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
+)
 {
     vec_v3 sum[8];
     (void)lanes;
@@ -2612,12 +2622,14 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const int64_t block = lanes;
         if (rows == 1 && update == 1) {
-            const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
+            const int64_t step = a_step;
             int64_t x = 0;
             for (; x + 64 <= lanes; x += 64)
-                row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block, c);
+                row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c);
             if (lanes % 64)
                 row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c);
@@ -4138,7 +4150,7 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
     UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
     for (int64_t first = 0; first < steps; first += 32)
         UNROLL for (int k = 0; k < 4; k++) {
-            if (whole && early) fetch_any(1, min(32, steps - first), b + (k + early) * b_row + first, b_row);
+            if (whole && early) fetch_any(1, min(32, steps - first), b + (k + early) * b_row + units_any(first), b_row);
             for (int64_t s = first; s < min(first + 32, steps); s += 4)
                 t[k] += load_any(a + s) * unscaled_any(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -4341,10 +4353,14 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     }
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
-   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
+   from x = first on. Terms are rounded and added as for
+   several rows. For b with scales, one for `block` elements:
+   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - the scales of the rows 16 later are copied to `next`, for `later` rows */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c, const int64_t early)
+    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
+, const int64_t early)
 {
     vec_any sum[8];
     (void)lanes;
@@ -4365,12 +4381,14 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const int64_t block = lanes;
         if (rows == 1 && update == 1) {
-            const int64_t step = a_step, block = lanes;
             const float *const factor_of_row = a;
+            const int64_t step = a_step;
             int64_t x = 0;
             for (; x + 32 <= lanes; x += 32)
-                row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block, c, early);
+                row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c, early);
             if (lanes % 32)
                 row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c, early);
