@@ -41,11 +41,12 @@ def impossible(factors, rules):
     return {(a, x, b, y) for a, x, b, y in all_pairs(factors) if not completed({a: x, b: y}, factors, rules)}
 
 
-def cover(factors, seed=1, tries=40, rules=()):
+def cover(factors, seed=1, tries=40, rules=(), never=None):
     """Returns rows with a choice for each factor. Every pair of choices that the rules allow occurs in a row.
-    `factors` is {name: choices}."""
+    `factors` is {name: choices}, `never` the result of `impossible` if it is known."""
     rng = random.Random(seed)
-    missing, rows = all_pairs(factors) - (impossible(factors, rules) if rules else set()), []
+    if never is None: never = impossible(factors, rules) if rules else set()
+    missing, rows = all_pairs(factors) - never, []
     ordered, of_name = sorted(missing), {name: [rule for rule in rules if name in rule[0]] for name in factors}
     partners = {}   # (name, other name, other choice): the choices of name whose pair with the other choice is missing
     for a, x, b, y in missing:
