@@ -18,7 +18,7 @@ sys.path[:0] = [HERE]
 
 import installed
 from installed import TEXT
-from suite import ROOT, Skip, Suite, check, execute
+from suite import ROOT, Skip, Suite, check, compiler, execute
 
 README, RUNTIME, PYTHON, EXAMPLES, SPECS, MANUAL, CONTRIBUTING = DOCUMENTS = (
     'README.md', 'runtime/README.md', 'runtime/python/README.md', 'examples/README.md', 'specs/README.md',
@@ -78,7 +78,8 @@ def said_in(file, pattern):
 
 
 class Place(installed.Place):
-    """A new user's folder. Kernels need not be fast, so `cc` and attnc ignore -O2. Sections named USERS_FLAGS do not."""
+    """A new user's folder. Kernels need not be fast, so `cc` is clang, and it and attnc
+    ignore -O2. Sections named USERS_FLAGS do not."""
 
     def __init__(self, suite, folder):
         super().__init__(suite, folder, 'new')
@@ -561,7 +562,7 @@ def main():
     suite = Suite(__doc__.split('\n\n')[0])
     suite.quick = os.path.join(suite.folder, 'quick')
     os.mkdir(suite.quick)
-    with open(suite.quick + '/cc', 'w') as f: f.write('#!/bin/sh\nexec %s "$@" -O0\n' % shutil.which('cc'))
+    with open(suite.quick + '/cc', 'w') as f: f.write('#!/bin/sh\nexec %s "$@" -O0\n' % compiler('clang'))
     os.chmod(suite.quick + '/cc', 0o755)
     for function, arguments in CASES:
         name = '-'.join([function.__name__, *arguments[1:]])

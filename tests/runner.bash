@@ -71,6 +71,7 @@ suite() { # usage: suite NAME COMMAND…. run_suites will run the command.
 passed=0
 failed=0
 skipped=0
+used=0 # seconds of CPU
 reasons=()
 finish_suite() { # usage: finish_suite NAME STATUS LOG SECONDS SECONDS-OF-CPU
     local name=$1 status=$2 log=$3 seconds=$4 cpu=$5 last p=0 f=0 s=0 line
@@ -88,7 +89,7 @@ finish_suite() { # usage: finish_suite NAME STATUS LOG SECONDS SECONDS-OF-CPU
     else
         f=1
     fi
-    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s)) used=$((used + ${cpu:-0}))
     while read -r line; do reasons+=("$name: ${line#skip }"); done < <(grep '^skip ' "$log")
     printf '%-32s %5d passed, %d failed, %d skipped (%d s, %s s of CPU)\n' "$name" "$p" "$f" "$s" "$seconds" "$cpu"
     if [ "$f" -gt 0 ]; then
@@ -117,7 +118,7 @@ read_line() { # usage: read_line DESCRIPTOR SECONDS. Sets $line.
 }
 
 run_suites() { # usage: run_suites LOGS JOBS
-    local logs=$1 jobs=$2 name status next=0 ended line
+    local logs=$1 jobs=$2 name status next=0 ended line first=$SECONDS
     declare -A began=()
     rm -rf "$logs"
     mkdir -p "$logs"
@@ -147,6 +148,9 @@ run_suites() { # usage: run_suites LOGS JOBS
         fi
     done
     exec {ended}>&-
+    local seconds=$((SECONDS - first))
+    printf '%d suites in %d s, %d s of CPU, which is %d%% of %d processors\n' ${#suites[@]} $seconds $used \
+        $((seconds > 0 ? 100 * used / seconds / jobs : 0)) "$jobs"
 }
 
 # Prints skipped cases with reasons, then the counts. Returns status 0 if something passed and nothing failed.
