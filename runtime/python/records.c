@@ -139,9 +139,20 @@ static void count_fork(void)
     process++;
 }
 
-void register_forks(void)
+static void register_count(void)
 {
     pthread_atfork(NULL, NULL, count_fork);
+}
+
+void register_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_count);
+}
+
+unsigned process_number(void)
+{
+    return process;
 }
 
 /* ---- functions for Python */

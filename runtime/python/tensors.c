@@ -6,7 +6,6 @@
    ABI, and a tensor's layout comes from PyTorch's table of functions for DLPack. */
 #include "tensors.h"
 
-#include <pthread.h>
 #include <string.h>
 
 struct functions py;
@@ -371,8 +370,7 @@ object *attnc_tensors_begin(object *objects, const void *api)
     static struct method methods[] = {{"call", call, METH_FASTCALL, NULL},
                                       {"forward", forward, METH_FASTCALL, NULL},
                                       {"backward", backward, METH_FASTCALL, NULL}};
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, register_forks);
+    register_forks();
     exchange = api;
     intptr_t at = 0;
 #define TAKE(name) given.name = kept(py.PyTuple_GetItem(objects, at++));

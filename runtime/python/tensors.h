@@ -1,4 +1,4 @@
-/* Shared by the files of the library that repeats calls with PyTorch's tensors (tensors.c). */
+/* Shared by the files of the library for PyTorch's tensors (tensors.c, sdpa.c). */
 #ifndef ATTNC_TENSORS_H
 #define ATTNC_TENSORS_H
 
@@ -41,7 +41,10 @@ typedef struct object object; /* PyObject */
     F(object *, PyErr_Occurred, (void)) \
     F(void, PyErr_Clear, (void)) \
     F(void *, PyEval_SaveThread, (void)) \
-    F(void, PyEval_RestoreThread, (void *))
+    F(void, PyEval_RestoreThread, (void *)) \
+    F(object *, PyLong_FromVoidPtr, (void *)) \
+    F(int, PyGILState_Ensure, (void)) \
+    F(void, PyGILState_Release, (int))
 
 #define MEMBER(result, name, arguments) result(*name) arguments;
 extern struct functions {
@@ -170,7 +173,8 @@ bool requires_grad(object *tensor); /* returns tensor.requires_grad */
 /* ---- records (records.c) ---- */
 
 struct record *record_of(object *capsule);
-void register_forks(void); /* counts forks from now on */
+void register_forks(void);     /* counts forks from the first call on */
+unsigned process_number(void); /* the number of forks that led to this process */
 /* Returns true if `one` is a plain tensor on the CPU with at most MAX_AXES axes, and its view. */
 bool view(object *one, struct tensor *made);
 void *address(const struct tensor *of);

@@ -191,6 +191,9 @@ def exceptions_are_the_same_in_all_processes(folder):
                  (lambda: causal(*[q[:, :4 - 2 * rank]] * 3), ': the processes have other kernels, batches or'),
                  (lambda: sink(q, q, q), ': results for different keys cannot be merged'),
                  (lambda: linear(q, q[:, :, :4], q[:, :, :4]), 'linear_elu: the processes have other kernels, batches or'))
+        with attnc.torch.use(), parallel:
+            said = raised(lambda: torch.nn.functional.scaled_dot_product_attention(q, q, q))
+            check(said is not None and 'computes the tokens of one process' in said[1], said)
         with parallel:
             for function, words in cases:
                 said = raised(function)

@@ -29,9 +29,12 @@ parallel = _Parallel()  # the ContextParallel of this thread, or None
 OF_PARALLEL = -float(1 << 100)  # the last saved value of a call in a ContextParallel, if there is room
 
 
+OF_ONE_PROCESS = "{} computes the tokens of one process, and was called in a ContextParallel"
+
+
 def refuse_parallel(what: str) -> None:
     if parallel.now is not None:
-        raise NotImplementedError(f"{what} computes the tokens of one process, and was called in a ContextParallel")
+        raise NotImplementedError(OF_ONE_PROCESS.format(what))
 
 
 @contextlib.contextmanager

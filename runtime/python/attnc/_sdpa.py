@@ -1,109 +1,107 @@
 """attnc.torch.use(): PyTorch's scaled_dot_product_attention computes on the CPU with kernels of attnc.
 
 It replaces two operators of PyTorch: the fused attention for CPUs, and its gradient. Nothing else changes, because
-autograd, torch.compile and modules such as nn.MultiheadAttention call these operators.
+autograd, torch.compile and modules such as nn.MultiheadAttention call these operators. The operators are in C (sdpa.c),
+because Python code for them takes longer than many calls.
 """
 from __future__ import annotations
 
+import ctypes
+import functools
 import math
+import os
 import threading
 import warnings
 from types import TracebackType
-from typing import Any, Optional, Tuple
+from typing import Any, Optional
 
 import torch
-from torch import Tensor
 
+from . import _tensors
+from ._autograd import OF_ONE_PROCESS, parallel
 from ._compiler import CompilerError, Source
-from ._kernel import _FLOATS, Kernel, _of_source
-from ._autograd import Attended, Backward, Kept, refuse_parallel, rows_of, saved_size
-from ._repeat import _calls
+from ._kernel import _of_source
+from ._threads import _teams
 
-_OPERATOR = "_scaled_dot_product_flash_attention_for_cpu"
-_LOG_2 = math.log(2)
-
-# Calls with fewer multiply-adds of q and k are as fast with PyTorch's operator, measured on Sapphire Rapids
-MIN_WORK, MIN_WORK_16_BITS = 1 << 25, 1 << 23
+MIN_WORK = 1 << 16  # multiply-adds of q and k; to compile a kernel for smaller calls would not pay
+_DTYPES = {5: "f16", 6: "f32", 7: "f64", 15: "bf16"}  # by PyTorch's numbers
+_MASKS: tuple[Any, ...] = None, "causal", {"expr": "j <= row"}  # PyTorch counts the positions of queries from the first key
 
 
-_kernels: dict[Any, Kernel] = {}
+class _Chosen(ctypes.Structure):
+    """struct chosen of sdpa.c."""
+
+    _fields_ = [("head_dim", ctypes.c_int64), ("type", ctypes.c_int32), ("mask", ctypes.c_int32), ("scaled", ctypes.c_int32),
+                ("scale", ctypes.c_double), ("kernel", ctypes.c_void_p), ("team", ctypes.c_void_p),
+                ("error", ctypes.c_char * 512)]
 
 
-def _kernel_of(q: Tensor, k: Tensor, is_causal: bool, scale: Optional[float]) -> Kernel:
-    key = q.shape[3], q.dtype, is_causal and q.shape[2] == k.shape[2], is_causal, scale
-    made = _kernels.get(key)
-    if made is not None:
-        return made
-    spec: dict[str, Any] = {"name": "sdpa", "similarity": "softmax" if scale is None else {"softmax": {"scale": scale}},
-                            "shape": {"head_dim": q.shape[3]}, "dtype": _FLOATS[str(q.dtype).removeprefix("torch.")],
-                            "emit": ["forward", "backward"]}
-    if is_causal:  # PyTorch counts the positions of queries from the first key, attnc from the last
-        spec["mask"] = "causal" if q.shape[2] == k.shape[2] else {"expr": "j <= row"}
-    made = _kernels[key] = _of_source(Source.of(spec))
-    return made
+def _binding_of(wanted: _Chosen) -> Any:
+    """Returns the kernel for calls of the operators."""
+    spec: dict[str, Any] = {
+        "name": "sdpa", "similarity": {"softmax": {"scale": wanted.scale}} if wanted.scaled else "softmax",
+        "shape": {"head_dim": wanted.head_dim}, "dtype": _DTYPES[wanted.type], "emit": ["forward", "backward", "statistics"]}
+    if wanted.mask:
+        spec["mask"] = _MASKS[wanted.mask]
+    return _of_source(Source.of(spec))._binding
 
 
-def _takes(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, attn_mask: Optional[Tensor]) -> bool:
-    """Returns True if a kernel of attnc can compute this call and is faster."""
-    if dropout_p or attn_mask is not None or any(a.stride(3) != 1 for a in (q, k, v)):
-        return False
-    if q.shape[1] != k.shape[1] or v.shape[3] != q.shape[3] or not q.numel() or not k.numel():
-        return False
-    work = q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2] * q.shape[3]
-    return work >= (MIN_WORK if q.element_size() > 2 else MIN_WORK_16_BITS)
+def _choose(address: int) -> None:
+    """Writes the kernel and the threads of a struct chosen. Without a C compiler a warning says so once, and PyTorch
+    computes the calls."""
+    wanted = _Chosen.from_address(address)
+    try:
+        if _operators.compiles and not (wanted.scaled and not math.isfinite(wanted.scale)):
+            binding = _binding_of(wanted)
+            _operators.kept.append(binding)
+            wanted.team = _teams.of(binding)
+            if not wanted.team:
+                binding.wait_briefly()
+            wanted.kernel = ctypes.addressof(binding.kernel)
+    except CompilerError as error:
+        _operators.compiles = False
+        warnings.warn(f"attnc.torch.use(): PyTorch computes attention, because {error}", stacklevel=2)
+    except BaseException as error:  # becomes an error of PyTorch
+        wanted.error = f"{type(error).__name__}: {error}".encode()[:511]
 
 
-def _name(kernel: Kernel, *tensors: Tensor) -> Any:
-    """Returns the key of a call in _repeat.py."""
-    return ("sdpa", kernel, torch.get_num_threads(), tensors[0].shape, tensors[1].shape, *(a.stride() for a in tensors))
+def _refuse(address: int) -> None:
+    """Writes an error to a struct chosen if this thread is in a ContextParallel."""
+    if parallel.now is not None:
+        _Chosen.from_address(address).error = OF_ONE_PROCESS.format("scaled_dot_product_attention").encode()
 
 
-def _rows(saved: Tensor, q: Tensor) -> Tensor:
-    """Returns the saved values as [batch, heads, rows]: the logarithms to base 2 of the rows' denominators."""
-    batch, heads, rows = q.shape[:3]
-    return saved.as_strided((batch, heads, rows), (heads * rows, rows, 1))
+@functools.lru_cache(maxsize=None)
+def _library() -> Any:
+    """Returns the library with the operators."""
+    library = _tensors.library()
+    if library is None:
+        raise RuntimeError("attnc.torch.use() needs attnc_tensors.so, which comes with attnc, and CPython")
+    library.attnc_sdpa_names.restype = ctypes.c_char_p
+    library.attnc_sdpa_replace.restype = ctypes.c_bool
+    library.attnc_sdpa_replace.argtypes = [ctypes.py_object] * 2
+    of_torch = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"))
+    names = library.attnc_sdpa_names().decode().split()
+    functions = (ctypes.c_void_p * len(names))()
+    for number, name in enumerate(names):
+        try:
+            functions[number] = ctypes.cast(getattr(of_torch, name), ctypes.c_void_p)
+        except AttributeError:
+            if not name.startswith(("torch_exception", "torch_delete")):
+                raise RuntimeError(f"attnc.torch.use() needs PyTorch 2.10 or newer, and this is {torch.__version__}") from None
+    library.attnc_sdpa_fill(functions)
+    ctypes.c_int64.in_dll(library, "attnc_sdpa_work").value = MIN_WORK
+    return library
 
 
-def _forward(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor) -> Tuple[Tensor, Tensor]:
-    """Returns the result, and the natural logarithms of the rows' denominators."""
-    calls, name = _calls(), _name(kernel, q, k, v)
-    known = calls.known(name)
-    if known is not None:
-        saved = torch.empty_like(known.saved_like)
-        out = known.call(q, k, v, None, saved.data_ptr())
-    else:
-        binding, sums = kernel._with_gradients(), torch.float64 if kernel.dtype == "f64" else torch.float32
-        saved = torch.zeros(saved_size(kernel, rows_of(q)), dtype=sums)
-        out, call, target = binding._forward(q.detach(), k.detach(), v.detach(), kernel._none, None, torch.empty_like(q),
-                                             torch.get_num_threads(), Kept(saved))
-        known = Attended(call, binding.forward_function, target, q, saved)
-        known.empty = torch.empty_like
-        calls.put(name, known)
-    logarithms = torch.empty((q.shape[0], q.shape[2], q.shape[1]), dtype=saved.dtype).transpose(1, 2)
-    return out, torch.mul(_rows(saved, q), _LOG_2, out=logarithms)
+def set_work(work: int) -> None:
+    """Sets how many multiply-adds of q and k a call needs, so that a kernel of attnc computes it."""
+    ctypes.c_int64.in_dll(_library(), "attnc_sdpa_work").value = work
 
 
-def _like_pytorch(a: Tensor) -> Tensor:
-    return torch.empty_permuted(a.shape, (0, 2, 1, 3), dtype=a.dtype)
-
-
-def _backward(kernel: Kernel, inputs: Tuple[Tensor, ...], logarithms: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
-    """Returns dq, dk and dv. `inputs` are q, k, v, out and dout."""
-    calls, name = _calls(), _name(kernel, *inputs)
-    saved = torch.empty(saved_size(kernel, logarithms.numel()), dtype=logarithms.dtype)
-    torch.div(logarithms, _LOG_2, out=_rows(saved, inputs[0]))
-    known = calls.known(name)
-    if known is None:
-        binding, names = kernel._with_gradients(), ("dq", "dk", "dv")
-        targets = {name: _like_pytorch(a) for name, a in zip(names, inputs)}
-        q, k, v, out, dout = (a.detach() for a in inputs)
-        made, call, gradients = binding._backward(q, k, v, out, dout, kernel._none, None, Kept(saved), names, targets,
-                                                  torch.get_num_threads())
-        known = Backward(call, binding.kernel.backward, q, gradients, (True,) * 3)
-        known.empty = _like_pytorch
-        calls.put(name, known)
-        return made.dq, made.dk, made.dv
-    return tuple(known.call(inputs, saved, kernel._none, None))
+def calls() -> int:
+    """Returns the number of calls that kernels of attnc have computed."""
+    return ctypes.c_int64.in_dll(_library(), "attnc_sdpa_calls").value
 
 
 class Replaced:
@@ -134,65 +132,25 @@ class Replaced:
 
 
 class _Operators:
-    """PyTorch's operators and the functions that replace them."""
+    """The operators that replace PyTorch's."""
 
     def __init__(self) -> None:
         self.users = 0
-        self._failed = False
-        self._forward: Any = None
-        self._backward: Any = None
-        self._library: Any = None
+        self.compiles = True
+        self.kept: list[Any] = []  # kernels, which the library uses from then on
 
     def replace(self) -> None:
-        if self._forward is None:
-            self._forward, self._backward = (torch.library.get_kernel(f"aten::{_OPERATOR}{ending}", "CPU")
-                                             for ending in ("", "_backward"))
-        self._library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # PyTorch warns of an operator that is replaced
-            for ending, function in ("", self._call), ("_backward", self._differentiate):
-                self._library.impl(_OPERATOR + ending, function, "CPU", with_keyset=True)
+            warnings.simplefilter("ignore")  # PyTorch warns of the first operator that is replaced in a process
+            first = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+            first.impl("_scaled_dot_product_flash_attention_for_cpu", lambda *call: None, "CPU")  # type: ignore[no-untyped-call]
+            first._destroy()  # type: ignore[no-untyped-call]
+        library = _library()
+        if not library.attnc_sdpa_replace(_choose, _refuse):
+            raise RuntimeError("attnc.torch.use(): PyTorch does not let its operators be replaced")
 
     def restore(self) -> None:
-        self._library._destroy()
-        self._library = None
-
-    def _kernel(self, *call: Any) -> Optional[Kernel]:
-        """Returns the kernel, or None without a C compiler. In that case a warning says so once, and PyTorch computes
-        the calls."""
-        if self._failed:
-            return None
-        try:
-            return _kernel_of(*call)
-        except CompilerError as error:
-            self._failed = True
-            warnings.warn(f"attnc.torch.use(): PyTorch computes attention, because {error}", stacklevel=2)
-            return None
-
-    def _call(self, keys: Any, query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0,
-              is_causal: bool = False, *, attn_mask: Optional[Tensor] = None,
-              scale: Optional[float] = None) -> Tuple[Tensor, Tensor]:
-        refuse_parallel("scaled_dot_product_attention")
-        takes = _takes(query, key, value, dropout_p, attn_mask)
-        made = self._kernel(query, key, is_causal, scale) if takes else None
-        if made is None:
-            result: Tuple[Tensor, Tensor] = self._forward.call_boxed(keys, query, key, value, dropout_p, is_causal,
-                                                                     attn_mask=attn_mask, scale=scale)
-            return result
-        return _forward(made, query, key, value)
-
-    def _differentiate(self, keys: Any, grad_out: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor,
-                       logsumexp: Tensor, dropout_p: float, is_causal: bool, *, attn_mask: Optional[Tensor] = None,
-                       scale: Optional[float] = None) -> Tuple[Tensor, Tensor, Tensor]:
-        takes = _takes(query, key, value, dropout_p, attn_mask)
-        made = self._kernel(query, key, is_causal, scale) if takes else None
-        if made is None:
-            result: Tuple[Tensor, Tensor, Tensor] = self._backward.call_boxed(
-                keys, grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)
-            return result
-        if grad_out.stride(3) != 1 or 0 in grad_out.stride():
-            grad_out = grad_out.contiguous()
-        return _backward(made, (query, key, value, out, grad_out), logsumexp)
+        _library().attnc_sdpa_restore()
 
 
 _operators = _Operators()

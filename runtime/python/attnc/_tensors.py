@@ -3,6 +3,7 @@ for the same takes several times as long."""
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import sys
 from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
@@ -45,15 +46,9 @@ def _check(owner: Any, error: int) -> None:
 class Tensors:
     """The library. `call`, `forward` and `backward` are functions in C, whose arguments tensors.c describes."""
 
-    def __init__(self, path: str, apply: Callable[..., Any], differentiate: Callable[..., Any], parallel: Any) -> None:
+    def __init__(self, library: Any, apply: Callable[..., Any], differentiate: Callable[..., Any], parallel: Any) -> None:
         """apply: the function of the subclass of torch.autograd.Function; differentiate: its backward for a call
         without a record; parallel: as in _autograd.py"""
-        library = ctypes.PyDLL(path)
-        library.attnc_tensors_names.restype = ctypes.c_char_p
-        names = library.attnc_tensors_names().decode().split()
-        functions = (ctypes.c_void_p * len(names))(
-            *(ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p) for name in names))
-        library.attnc_tensors_fill(functions)
         address = ctypes.pythonapi.PyCapsule_GetPointer
         address.restype, address.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
         api = address(Tensor.__dlpack_c_exchange_api__, b"dlpack_exchange_api")
@@ -118,10 +113,31 @@ def _extras(known: _Again, given: Mapping[str, Any], wanted: Sequence[bool]) -> 
     return tuple(made) if len(given) == len(made) else ()
 
 
-def loaded(*arguments: Any) -> Optional[Tensors]:
-    """Returns the library, or None with an interpreter or a version of PyTorch for which it cannot be used."""
+@functools.lru_cache(maxsize=None)
+def library() -> Any:
+    """Returns the library, or None with an interpreter for which it cannot be used."""
     path = _path() if sys.implementation.name == "cpython" else None
     try:
-        return None if path is None else Tensors(path, *arguments)
+        made = None if path is None else ctypes.PyDLL(path)
+        if made is not None:
+            made.attnc_tensors_names.restype = ctypes.c_char_p
+            names = made.attnc_tensors_names().decode().split()
+            made.attnc_tensors_fill((ctypes.c_void_p * len(names))(
+                *(ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p) for name in names)))
+        return made
+    except (AttributeError, OSError):
+        return None
+
+
+def watch_parallel() -> None:
+    """Makes the operators in C ask whether a ContextParallel is active (_refuse in _sdpa.py)."""
+    if library() is not None:
+        ctypes.c_bool.in_dll(library(), "attnc_sdpa_in_parallel").value = True
+
+
+def loaded(*arguments: Any) -> Optional[Tensors]:
+    """Returns the functions for calls, or None with an interpreter or a version of PyTorch that lacks what they need."""
+    try:
+        return None if library() is None else Tensors(library(), *arguments)
     except (AttributeError, OSError, ValueError):
         return None

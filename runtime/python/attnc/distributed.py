@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from . import _header
+from . import _header, _tensors
 from ._autograd import parallel
 from ._call import Parameter as _Parameter, _Call
 from ._compiler import program
@@ -360,6 +360,7 @@ class ContextParallel:
         self._before: List[Any] = []
         self._meetings = 0
         self._foldable = foldable
+        _tensors.watch_parallel()
         _library()
 
     def __enter__(self) -> ContextParallel:

@@ -1,0 +1,531 @@
+/* PyTorch's fused scaled_dot_product_attention for CPUs and its gradient (the operators
+   aten::_scaled_dot_product_flash_attention_for_cpu and its _backward), with kernels of attnc. _sdpa.py is their other
+   part.
+
+   PyTorch calls an operator with a stack of 64-bit values: handles of tensors, which the operator owns, integers, and
+   bits of doubles. An optional value is the address of such a value, or 0. The functions of PyTorch's stable C
+   interface (torch/csrc/inductor/aoti_torch/c/shim.h) come as a table of pointers, so one library serves all versions.
+ */
+#include "tensors.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct handle *handle; /* AtenTensorHandle */
+typedef uint64_t value;        /* StableIValue */
+
+/* Functions of PyTorch: result, name, arguments. Those that return int return 0 for success. The two whose names begin
+   with torch_exception and torch_delete are NULL in older versions. */
+#define TORCH(F) \
+    F(int, aoti_torch_cpu__scaled_dot_product_flash_attention_for_cpu, \
+      (handle, handle, handle, double, int32_t, handle *, double *, handle *, handle *)) \
+    F(int, aoti_torch_cpu__scaled_dot_product_flash_attention_for_cpu_backward, \
+      (handle, handle, handle, handle, handle, handle, double, int32_t, handle *, double *, handle *, handle *, \
+       handle *)) \
+    F(int, aoti_torch_delete_tensor_object, (handle)) \
+    F(int, aoti_torch_is_defined, (handle, bool *)) \
+    F(int, aoti_torch_get_data_ptr, (handle, void **)) \
+    F(int, aoti_torch_get_dim, (handle, int64_t *)) \
+    F(int, aoti_torch_get_sizes, (handle, const int64_t **)) \
+    F(int, aoti_torch_get_strides, (handle, const int64_t **)) \
+    F(int, aoti_torch_get_dtype, (handle, int32_t *)) \
+    F(int, aoti_torch_empty_strided, (int64_t, const int64_t *, const int64_t *, int32_t, int32_t, int32_t, handle *)) \
+    F(int, aoti_torch_copy_, (handle, handle, int32_t)) \
+    F(int, torch_get_num_threads, (uint32_t *)) \
+    F(const char *, torch_exception_get_what_without_backtrace, (void)) \
+    F(int, torch_delete_stable_ivalue, (value *)) \
+    F(void, aoti_torch_check, (bool, const char *, const char *, uint32_t, const char *)) \
+    F(int, aoti_torch_library_init_impl, (const char *, const char *, const char *, uint32_t, void **)) \
+    F(int, aoti_torch_library_impl, (void *, const char *, void (*)(value *, uint64_t, uint64_t))) \
+    F(int, aoti_torch_delete_library_object, (void *))
+
+static struct {
+    TORCH(MEMBER)
+} torch;
+
+#define NAME(result, name, arguments) #name " "
+EXPORTED const char *attnc_sdpa_names(void);
+const char *attnc_sdpa_names(void)
+{
+    return TORCH(NAME);
+}
+
+EXPORTED void attnc_sdpa_fill(void *const *functions);
+void attnc_sdpa_fill(void *const *functions)
+{
+    memcpy(&torch, functions, sizeof torch);
+}
+
+EXPORTED extern int64_t attnc_sdpa_work; /* PyTorch computes calls with fewer multiply-adds of q and k */
+int64_t attnc_sdpa_work;
+EXPORTED extern _Atomic int64_t attnc_sdpa_calls; /* the number of calls that kernels of attnc computed */
+_Atomic int64_t attnc_sdpa_calls;
+EXPORTED extern _Atomic bool attnc_sdpa_in_parallel; /* there has been a ContextParallel */
+_Atomic bool attnc_sdpa_in_parallel;
+
+enum { FLOAT16 = 5, FLOAT32 = 6, FLOAT64 = 7, BFLOAT16 = 15 }; /* numbers of dtypes in PyTorch */
+
+/* ---- tensors */
+
+struct seen {
+    handle of;
+    void *data;
+    const int64_t *shape, *strides;
+    int64_t axes;
+    int32_t type;
+};
+
+/* Looks at tensors. Returns false if one of them has another number of axes. */
+static bool look(struct seen *made, const handle *tensors, int count, int64_t axes)
+{
+    for (int k = 0; k < count; k++) {
+        struct seen *const one = &made[k];
+        one->of = tensors[k];
+        if (torch.aoti_torch_get_dim(one->of, &one->axes) != 0 || one->axes != axes ||
+            torch.aoti_torch_get_data_ptr(one->of, &one->data) != 0 ||
+            torch.aoti_torch_get_sizes(one->of, &one->shape) != 0 ||
+            torch.aoti_torch_get_strides(one->of, &one->strides) != 0 ||
+            torch.aoti_torch_get_dtype(one->of, &one->type) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Returns a new tensor, or NULL. */
+static handle empty(struct seen *made, const int64_t *shape, const int64_t *strides, int64_t axes, int32_t type)
+{
+    handle one = NULL;
+    if (torch.aoti_torch_empty_strided(axes, shape, strides, type, 0, -1, &one) != 0) return NULL;
+    return look(made, &one, 1, axes) ? one : NULL;
+}
+
+/* Returns a new tensor like torch.empty_like: its axes are in the same order in memory. It is contiguous if elements of
+   `of` share memory. */
+static handle empty_like(struct seen *made, const struct seen *of)
+{
+    int order[MAX_AXES] = {0, 1, 2, 3};
+    int64_t strides[MAX_AXES], elements = 1;
+    bool shares = false;
+    for (int k = 0; k < MAX_AXES; k++) shares |= of->strides[k] == 0 && of->shape[k] > 1;
+    for (int k = 1; k < MAX_AXES && !shares; k++)
+        for (int j = k; j > 0 && of->strides[order[j - 1]] < of->strides[order[j]]; j--) {
+            const int other = order[j];
+            order[j] = order[j - 1];
+            order[j - 1] = other;
+        }
+    for (int k = MAX_AXES; k-- > 0; elements *= of->shape[order[k]]) strides[order[k]] = elements;
+    return empty(made, of->shape, strides, MAX_AXES, of->type);
+}
+
+/* Returns a new tensor [B, H, n, …] whose rows are in memory as [B, n, H, …], like results of PyTorch's operators. */
+static handle empty_with_heads_inside(struct seen *made, const int64_t *shape, int64_t axes, int32_t type)
+{
+    const int64_t columns = axes == MAX_AXES ? shape[3] : 1;
+    const int64_t strides[MAX_AXES] = {shape[1] * shape[2] * columns, columns, shape[1] * columns, 1};
+    return empty(made, shape, strides, axes, type);
+}
+
+static void delete(const handle *tensors, int count)
+{
+    for (int k = 0; k < count; k++)
+        if (tensors[k] != NULL) torch.aoti_torch_delete_tensor_object(tensors[k]);
+}
+
+/* Sets the strides of a problem. Returns false if a kernel cannot use the tensor in place. */
+static bool place(struct attn_strides *made, const struct seen *of)
+{
+    const int64_t *const shape = of->shape, *const strides = of->strides;
+    *made = (struct attn_strides){.batch = shape[0] > 1 ? strides[0] : 0,
+                                  .head = shape[1] > 1 ? strides[1] : 0,
+                                  .row = shape[2] > 1 ? strides[2] : shape[3]};
+    return (strides[3] == 1 || shape[3] == 1) && made->row >= shape[3] && made->batch >= 0 && made->head >= 0;
+}
+
+/* ---- kernels */
+
+enum mask { NO_MASK, CAUSAL, CAUSAL_FROM_FIRST }; /* the last one: query i sees keys 0 to i, and n_q differs from n_k */
+
+/* The kernel for some calls. _Chosen in _sdpa.py has the same members. */
+struct chosen {
+    int64_t head_dim;
+    int32_t type, mask, scaled;
+    double scale;
+    const struct attn_kernel *kernel; /* NULL: PyTorch computes these calls */
+    const struct attn_team *team;
+    char error[512];
+};
+
+enum { MAX_CHOSEN = 64 };
+static struct {
+    pthread_mutex_t lock;
+    struct chosen *one[MAX_CHOSEN]; /* none is freed, because another thread may use it */
+    unsigned count;
+    unsigned process; /* of the last replace() */
+    void *library;
+    object *choose, *refuse; /* functions of Python (attnc_sdpa_replace) */
+} used = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Calls a function of Python that writes to a struct chosen. */
+static void ask(object *function, struct chosen *made)
+{
+    const int state = py.PyGILState_Ensure();
+    object *const address = py.PyLong_FromVoidPtr(made);
+    object *const answer = address == NULL ? NULL : py.PyObject_CallFunctionObjArgs(function, address, NULL);
+    if (answer == NULL) {
+        py.PyErr_Clear();
+        strcpy(made->error, "attnc: out of memory");
+    }
+    release(answer);
+    release(address);
+    py.PyGILState_Release(state);
+}
+
+/* A call of an operator. Its first tensors are q, k and v. Then come out, dout and the logarithms of rows' denominators
+   for the gradient. */
+struct operation {
+    int count; /* 3 or 6 */
+    struct seen tensors[6];
+    double dropout, scale;
+    bool is_causal, has_mask, has_scale;
+    handle results[3];
+    char error[sizeof((struct chosen *)NULL)->error];
+};
+enum { LOGARITHMS = 5 };
+
+static bool serves(const struct chosen *one, const struct chosen *wanted)
+{
+    return one->head_dim == wanted->head_dim && one->type == wanted->type && one->mask == wanted->mask &&
+           one->scaled == wanted->scaled && memcmp(&one->scale, &wanted->scale, sizeof one->scale) == 0;
+}
+
+/* Returns the kernel for calls like `wanted`, or NULL if PyTorch has to compute them. Python makes it for the first. */
+static const struct chosen *kernel_for(const struct chosen *wanted, char *error)
+{
+    const struct chosen *made = NULL;
+    pthread_mutex_lock(&used.lock);
+    for (unsigned k = 0; k < used.count && made == NULL; k++)
+        if (serves(used.one[k], wanted)) made = used.one[k];
+    const bool is_full = used.count == MAX_CHOSEN;
+    pthread_mutex_unlock(&used.lock);
+    struct chosen *const asked = made != NULL || is_full ? NULL : malloc(sizeof *asked);
+    if (asked != NULL) {
+        *asked = *wanted;
+        ask(used.choose, asked);
+        pthread_mutex_lock(&used.lock);
+        const bool keeps = asked->error[0] == '\0' && used.count < MAX_CHOSEN;
+        if (keeps) used.one[used.count++] = asked;
+        pthread_mutex_unlock(&used.lock);
+        if (keeps)
+            made = asked;
+        else {
+            strcpy(error, asked->error);
+            free(asked);
+        }
+    }
+    return made == NULL || made->kernel == NULL ? NULL : made;
+}
+
+/* Returns the kernel for a call and sets its problem. Returns NULL if PyTorch has to compute the call: with a mask or
+   dropout, arrays that a kernel cannot use in place, or little work. */
+static const struct chosen *kernel_of(struct operation *call, struct attn_problem *problem)
+{
+    const struct seen *const q = &call->tensors[0], *const k = &call->tensors[1], *const v = &call->tensors[2];
+    const int64_t *const rows = q->shape, *const keys = k->shape;
+    if (call->dropout != 0 || call->has_mask) return NULL;
+    if (q->type != FLOAT32 && q->type != BFLOAT16 && q->type != FLOAT16 && q->type != FLOAT64) return NULL;
+    if (k->type != q->type || v->type != q->type || keys[0] != rows[0] || keys[3] != rows[3] || keys[1] < 1 ||
+        rows[1] % keys[1] != 0 || memcmp(keys, v->shape, MAX_AXES * sizeof *keys) != 0)
+        return NULL;
+    const int64_t work = rows[0] * rows[1] * rows[2] * keys[2] * rows[3];
+    if (work == 0 || work < attnc_sdpa_work) return NULL;
+    *problem = (struct attn_problem){
+        .batch = rows[0], .heads = rows[1], .kv_heads = keys[1], .n_q = rows[2], .n_k = keys[2]};
+    if (!place(&problem->q, q) || !place(&problem->k, k) || !place(&problem->v, v)) return NULL;
+    const struct chosen wanted = {
+        .head_dim = rows[3],
+        .type = q->type,
+        .mask = !call->is_causal     ? NO_MASK
+                : rows[2] == keys[2] ? CAUSAL
+                                     : CAUSAL_FROM_FIRST,
+        .scaled = call->has_scale,
+        .scale = call->scale,
+    };
+    const struct chosen *const made = kernel_for(&wanted, call->error);
+    if (made == NULL) return NULL;
+    problem->team = made->team;
+    /* GNU's OpenMP hangs with several threads in a child of a process with threads. */
+    uint32_t threads = 1;
+    if (used.process == process_number()) torch.torch_get_num_threads(&threads);
+    problem->threads = (int)threads;
+    return made;
+}
+
+/* ---- memory of a thread */
+
+struct room {
+    size_t bytes;
+    void *memory;
+};
+
+static pthread_key_t rooms;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void forget(void *one)
+{
+    struct room *const room = one;
+    free(room->memory);
+    free(room);
+}
+
+static void begin(void)
+{
+    pthread_key_create(&rooms, forget);
+}
+
+/* Returns memory of this thread, aligned to 64 bytes, or NULL. The next call may free it. */
+static void *memory_of(size_t bytes)
+{
+    struct room *room = pthread_getspecific(rooms);
+    if (room == NULL) {
+        room = calloc(1, sizeof *room);
+        if (room == NULL || pthread_setspecific(rooms, room) != 0) {
+            free(room);
+            return NULL;
+        }
+    }
+    if (room->bytes < bytes || room->memory == NULL) {
+        free(room->memory);
+        room->bytes = bytes + (-bytes & 63);
+        room->memory = aligned_alloc(64, room->bytes);
+        if (room->memory == NULL) room->bytes = 0;
+    }
+    return room->memory;
+}
+
+/* ---- calls */
+
+/* Writes the values that a kernel saves, [B, H, n]: logarithms of rows' denominators to base 2. `logarithms` are
+   natural ones. */
+static void save(const struct seen *logarithms, void *saved)
+{
+    static const double base_2 = 1.44269504088896340736;
+    const int64_t *const shape = logarithms->shape, *const strides = logarithms->strides;
+    for (int64_t k = 0, row = 0; k < shape[0] * shape[1]; k++) {
+        int64_t at = k / shape[1] * strides[0] + k % shape[1] * strides[1];
+        for (int64_t i = 0; i < shape[2]; i++, row++, at += strides[2]) {
+            if (logarithms->type == FLOAT64)
+                ((double *)saved)[row] = base_2 * ((const double *)logarithms->data)[at];
+            else
+                ((float *)saved)[row] = (float)base_2 * ((const float *)logarithms->data)[at];
+        }
+    }
+}
+
+/* Returns the workspace of a problem, and sets its size and the place of `saved` bytes of saved values. Returns NULL
+   without memory. */
+static void *prepare(struct attn_problem *problem, size_t workspace, size_t saved)
+{
+    problem->workspace_bytes = workspace;
+    workspace += -workspace & 63;
+    char *const memory = memory_of(workspace + saved);
+    if (saved > 0 && memory != NULL) {
+        problem->saved = memory + workspace;
+        problem->saved_bytes = saved;
+    }
+    return memory;
+}
+
+/* Computes the result and the logarithms of rows' denominators. Returns false if PyTorch has to do it. */
+static bool attend(struct operation *call)
+{
+    struct attn_problem problem;
+    struct seen results[2];
+    const struct seen *const q = &call->tensors[0];
+    const struct chosen *const one = kernel_of(call, &problem);
+    if (one == NULL) return false;
+    const struct attn_kernel *const kernel = one->kernel;
+    call->results[0] = empty_like(&results[0], q);
+    call->results[1] = empty_with_heads_inside(&results[1], q->shape, 3, q->type == FLOAT64 ? FLOAT64 : FLOAT32);
+    if (call->results[0] == NULL || call->results[1] == NULL || !place(&problem.out, &results[0])) return false;
+    const int64_t *const strides = results[1].strides;
+    problem.statistics = results[1].data;
+    problem.statistics_at = (struct attn_strides){strides[0], strides[1], strides[2]};
+    void *const room = prepare(&problem, kernel->workspace(&problem), 0);
+    return room != NULL && kernel->forward(&problem, NULL, q->data, call->tensors[1].data, call->tensors[2].data,
+                                           results[0].data, room) == 0;
+}
+
+/* Computes the gradients of q, k and v. Returns false if PyTorch has to do it. */
+static bool differentiate(struct operation *call)
+{
+    struct attn_problem problem;
+    struct seen gradients[3];
+    const struct seen *const q = &call->tensors[0], *const k = &call->tensors[1], *const v = &call->tensors[2],
+                             *const out = &call->tensors[3], *const logarithms = &call->tensors[LOGARITHMS];
+    struct seen *const dout = &call->tensors[4];
+    /* For one query, PyTorch is faster. */
+    const bool is_wide = q->type == FLOAT32 || q->type == FLOAT64;
+    const struct chosen *const one = is_wide && q->shape[2] == 1 ? NULL : kernel_of(call, &problem);
+    if (one == NULL || logarithms->type != (q->type == FLOAT64 ? FLOAT64 : FLOAT32) || out->type != q->type ||
+        dout->type != q->type || !place(&problem.out, out))
+        return false;
+    const struct attn_kernel *const kernel = one->kernel;
+    handle copy = NULL;
+    bool done = false;
+    if (!place(&problem.dout, dout)) { /* the gradient of a sum, for example */
+        struct seen made;
+        copy = empty_with_heads_inside(&made, dout->shape, MAX_AXES, dout->type);
+        if (copy == NULL || torch.aoti_torch_copy_(copy, dout->of, 0) != 0 || !place(&problem.dout, &made)) goto end;
+        *dout = made;
+    }
+    for (int j = 0; j < 3; j++) {
+        call->results[j] = empty_with_heads_inside(&gradients[j], call->tensors[j].shape, MAX_AXES, q->type);
+        if (call->results[j] == NULL) goto end;
+    }
+    void *const room = prepare(&problem, kernel->backward_workspace(&problem), kernel->saved(&problem));
+    if (room == NULL || !place(&problem.dq, &gradients[0]) || !place(&problem.dk, &gradients[1]) ||
+        !place(&problem.dv, &gradients[2]))
+        goto end;
+    save(logarithms, problem.saved);
+    done = kernel->backward(&problem, NULL, q->data, k->data, v->data, out->data, dout->data, gradients[0].data,
+                            gradients[1].data, gradients[2].data, NULL, room) == 0;
+end:
+    delete (&copy, 1);
+    return done;
+}
+
+/* ---- operators */
+
+/* Raises an error of PyTorch, an exception of C++. */
+static void fail(const char *why)
+{
+    torch.aoti_torch_check(false, "scaled_dot_product_attention", "sdpa.c", 0, why);
+}
+
+static void delete_optional(value *one)
+{
+    if (one == NULL) return;
+    if (torch.torch_delete_stable_ivalue != NULL)
+        torch.torch_delete_stable_ivalue(one);
+    else
+        free(one); /* older versions use C++'s `delete` */
+}
+
+static double real_of(value of)
+{
+    double made;
+    memcpy(&made, &of, sizeof made);
+    return made;
+}
+
+/* PyTorch's own operators: the call with the tensors of the stack. Returns 0 for success. */
+static int call_pytorch(const handle *t, struct operation *call, handle *mask)
+{
+    double *const scale = call->has_scale ? &call->scale : NULL;
+    handle *const made = call->results;
+    if (call->count == 3)
+        return torch.aoti_torch_cpu__scaled_dot_product_flash_attention_for_cpu(
+            t[0], t[1], t[2], call->dropout, call->is_causal, mask, scale, &made[0], &made[1]);
+    return torch.aoti_torch_cpu__scaled_dot_product_flash_attention_for_cpu_backward(
+        t[0], t[1], t[2], t[3], t[4], t[5], call->dropout, call->is_causal, mask, scale, &made[0], &made[1], &made[2]);
+}
+
+/* Computes a call of an operator. Its stack has `count` tensors (q, k, v or dout, q, k, v, out, logarithms), dropout_p,
+   is_causal, attn_mask and scale. The results replace them. */
+static void operate(value *stack, int count, int results)
+{
+    handle tensors[6], mask = NULL;
+    value *const given_mask = (value *)(uintptr_t)stack[count + 2];
+    value *const given_scale = (value *)(uintptr_t)stack[count + 3];
+    struct operation call = {
+        .count = count,
+        .dropout = real_of(stack[count]),
+        .is_causal = (stack[count + 1] & 1) != 0,
+        .has_scale = given_scale != NULL,
+    };
+    for (int k = 0; k < count; k++) tensors[k] = (handle)(uintptr_t)stack[k];
+    if (given_mask != NULL) mask = (handle)(uintptr_t)*given_mask;
+    if (mask != NULL) torch.aoti_torch_is_defined(mask, &call.has_mask); /* autograd gives an undefined tensor */
+    if (call.has_scale) call.scale = real_of(*given_scale);
+    if (attnc_sdpa_in_parallel) {
+        struct chosen answer = {.error = ""};
+        ask(used.refuse, &answer);
+        strcpy(call.error, answer.error);
+    }
+    bool done = call.error[0] != '\0';
+    if (!done) {
+        if (count == 3)
+            done = look(call.tensors, tensors, 3, MAX_AXES) && attend(&call);
+        else
+            done = look(call.tensors, &tensors[1], 4, MAX_AXES) && look(&call.tensors[4], tensors, 1, MAX_AXES) &&
+                   look(&call.tensors[LOGARITHMS], &tensors[LOGARITHMS], 1, 3) && differentiate(&call);
+        if (done) attnc_sdpa_calls++;
+    }
+    if (!done && call.error[0] == '\0') {
+        delete (call.results, 3);
+        memset(call.results, 0, sizeof call.results);
+        if (call_pytorch(tensors, &call, call.has_mask ? &mask : NULL) != 0) {
+            const char *const why = torch.torch_exception_get_what_without_backtrace == NULL
+                                        ? NULL
+                                        : torch.torch_exception_get_what_without_backtrace();
+            strncpy(call.error, why == NULL || *why == '\0' ? "the operator failed" : why, sizeof call.error - 1);
+        }
+    }
+    delete (tensors, count);
+    delete (&mask, 1);
+    delete_optional(given_mask);
+    delete_optional(given_scale);
+    if (call.error[0] != '\0') {
+        delete (call.results, 3);
+        fail(call.error);
+    }
+    for (int k = 0; k < results; k++) stack[k] = (value)(uintptr_t)call.results[k];
+}
+
+static void forward(value *stack, uint64_t inputs, uint64_t outputs)
+{
+    (void)inputs;
+    operate(stack, 3, (int)outputs);
+}
+
+static void backward(value *stack, uint64_t inputs, uint64_t outputs)
+{
+    (void)inputs;
+    operate(stack, 6, (int)outputs);
+}
+
+/* Ends the use of kernels: the operators are PyTorch's own again. */
+EXPORTED void attnc_sdpa_restore(void);
+void attnc_sdpa_restore(void)
+{
+    if (used.library != NULL) torch.aoti_torch_delete_library_object(used.library);
+    used.library = NULL;
+}
+
+/* Replaces the operators. Returns false if PyTorch refuses it.
+
+   choose: takes the address of a struct chosen, and writes its kernel and team, or an error
+   refuse: does the same, and writes an error if a ContextParallel is active in this thread */
+EXPORTED bool attnc_sdpa_replace(object *choose, object *refuse);
+bool attnc_sdpa_replace(object *choose, object *refuse)
+{
+    pthread_once(&once, begin);
+    register_forks();
+    pthread_mutex_lock(&used.lock);
+    used.count = 0;
+    used.process = process_number();
+    pthread_mutex_unlock(&used.lock);
+    if (used.choose == NULL) { /* they are the same in all calls */
+        used.choose = kept(choose);
+        used.refuse = kept(refuse);
+    }
+    if (torch.aoti_torch_library_init_impl("aten", "CPU", "attnc", 0, &used.library) == 0 &&
+        torch.aoti_torch_library_impl(used.library, "_scaled_dot_product_flash_attention_for_cpu", forward) == 0 &&
+        torch.aoti_torch_library_impl(used.library, "_scaled_dot_product_flash_attention_for_cpu_backward", backward) ==
+            0)
+        return true;
+    attnc_sdpa_restore();
+    return false;
+}
