@@ -24,11 +24,11 @@
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 173056 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 216064 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 297984 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 173056 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 216064 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 297984 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 173056 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 216064 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 297984 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -885,20 +885,20 @@ TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/128, result, result_row, /*result_width=*/128, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -934,23 +934,23 @@ TARGET_v4 static void attention_sinks_rows_v4(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 128, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 107520); /* [e: 128, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 128, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 134144); /* [e: 128, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 140288); /* [d: 128, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 175104); /* [d: 128, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 80, 16);
     /* q_tile = q_tile * 0.12751743f */
     for (int64_t d = 0; d < 128; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.12751743f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.12751743f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -962,8 +962,8 @@ TARGET_v4 static void attention_sinks_rows_v4(const struct call *call, int64_t t
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 128; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum + e * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
         }
     }
     /* the ranges of j that some query of the tile may see */
@@ -997,8 +997,8 @@ TARGET_v4 static void attention_sinks_rows_v4(const struct call *call, int64_t t
                     const ints_v4 t_2 = t_0 + (-1019);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const ints_v4 t_1 = (j0 + j) <= t_0;
-                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(t_1 & (((t_2 <= (j0 + j)) & t_1) |
-                            (-(int64_t)((j0 + j) < 4))), mask_v4), load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                        store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector(t_1 & (((t_2 <= (j0 + j)) & t_1) |
+                            (-(int64_t)((j0 + j) < 4))), mask_v4), load_v4(score + j * 80 + i), splat_v4(-INFINITY)));
                     }
                 }
             }
@@ -1010,7 +1010,7 @@ TARGET_v4 static void attention_sinks_rows_v4(const struct call *call, int64_t t
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+                        row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 80 + i));
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1031,9 +1031,9 @@ TARGET_v4 static void attention_sinks_rows_v4(const struct call *call, int64_t t
                 const vec_v4 row_max_6 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_5 = load_v4(score + j * 80 + i);
                     const vec_v4 score_new7 = exp2_v4(score_5 - row_max_6);
-                    store_v4(score + j * 64 + i, score_new7);
+                    store_v4(score + j * 80 + i, score_new7);
                     row_sum_in += score_new7;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1052,7 +1052,7 @@ TARGET_v4 static void attention_sinks_rows_v4(const struct call *call, int64_t t
                         in_region[i / 16] = __builtin_convertvector(t_9 & ((((t_8 + (-1019)) <= (j0 + j)) & t_9) |
                             (-(int64_t)t_10)), mask_v4);
                     }
-                    add_seen_v4(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                    add_seen_v4(128, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                 }
             } else
                 dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1063,11 +1063,11 @@ TARGET_v4 static void attention_sinks_rows_v4(const struct call *call, int64_t t
         const vec_v4 row_sum_11 = load_v4(row_sum + i);
         const mask_v4 t_12 = row_sum_11 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_12, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_11));
+            store_v4(sum + e * 80 + i, pick_v4(t_12, splat_v4(0.0f), load_v4(sum + e * 80 + i) / row_sum_11));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 128, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum, 80, 128, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2091,20 +2091,20 @@ TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/128, result, result_row, /*result_width=*/128, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -2140,23 +2140,23 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 128, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 107520); /* [e: 128, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 128, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 134144); /* [e: 128, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 140288); /* [d: 128, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 175104); /* [d: 128, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 80, 8);
     /* q_tile = q_tile * 0.12751743f */
     for (int64_t d = 0; d < 128; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.12751743f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.12751743f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2168,8 +2168,8 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 128; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum + e * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
         }
     }
     /* the ranges of j that some query of the tile may see */
@@ -2203,8 +2203,8 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
                     const ints_v3 t_2 = t_0 + (-1019);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const ints_v3 t_1 = (j0 + j) <= t_0;
-                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(t_1 & (((t_2 <= (j0 + j)) & t_1) |
-                            (-(int64_t)((j0 + j) < 4))), mask_v3), load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                        store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector(t_1 & (((t_2 <= (j0 + j)) & t_1) |
+                            (-(int64_t)((j0 + j) < 4))), mask_v3), load_v3(score + j * 80 + i), splat_v3(-INFINITY)));
                     }
                 }
             }
@@ -2220,7 +2220,7 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
                         const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                             row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
-                                load_v3(score + j * 64 + i));
+                                load_v3(score + j * 80 + i));
                         }
                     }
                 }
@@ -2243,9 +2243,9 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
                 const vec_v3 row_max_6 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_5 = load_v3(score + j * 80 + i);
                     const vec_v3 score_new7 = exp2_v3(score_5 - row_max_6);
-                    store_v3(score + j * 64 + i, score_new7);
+                    store_v3(score + j * 80 + i, score_new7);
                     row_sum_in += score_new7;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -2264,7 +2264,7 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
                         in_region[i / 8] = __builtin_convertvector(t_9 & ((((t_8 + (-1019)) <= (j0 + j)) & t_9) |
                             (-(int64_t)t_10)), mask_v3);
                     }
-                    add_seen_v3(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                    add_seen_v3(128, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                 }
             } else
                 dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -2275,11 +2275,11 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
         const vec_v3 row_sum_11 = load_v3(row_sum + i);
         const mask_v3 t_12 = row_sum_11 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_12, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_11));
+            store_v3(sum + e * 80 + i, pick_v3(t_12, splat_v3(0.0f), load_v3(sum + e * 80 + i) / row_sum_11));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 128, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum, 80, 128, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -3285,20 +3285,20 @@ APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/128, result, result_row, /*result_width=*/128, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -3334,23 +3334,23 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 128, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 107520); /* [e: 128, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 128, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 134144); /* [e: 128, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 140288); /* [d: 128, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 175104); /* [d: 128, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 80, 4);
     /* q_tile = q_tile * 0.12751743f */
     for (int64_t d = 0; d < 128; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.12751743f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.12751743f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3362,8 +3362,8 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 128; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            store_any(sum + e * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
         }
     }
     /* the ranges of j that some query of the tile may see */
@@ -3397,8 +3397,8 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
                     const ints_any t_2 = t_0 + (-1019);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const ints_any t_1 = (j0 + j) <= t_0;
-                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector(t_1 & (((t_2 <= (j0 + j)) & t_1)
-                            | (-(int64_t)((j0 + j) < 4))), mask_any), load_any(score + j * 64 + i),
+                        store_any(score + j * 80 + i, pick_any(__builtin_convertvector(t_1 & (((t_2 <= (j0 + j)) & t_1)
+                            | (-(int64_t)((j0 + j) < 4))), mask_any), load_any(score + j * 80 + i),
                             splat_any(-INFINITY)));
                     }
                 }
@@ -3415,7 +3415,7 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
                         const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                             row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                                load_any(score + j * 64 + i));
+                                load_any(score + j * 80 + i));
                         }
                     }
                 }
@@ -3438,9 +3438,9 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
                 const vec_any row_max_6 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_5 = load_any(score + j * 64 + i);
+                    const vec_any score_5 = load_any(score + j * 80 + i);
                     const vec_any score_new7 = exp2_any(score_5 - row_max_6);
-                    store_any(score + j * 64 + i, score_new7);
+                    store_any(score + j * 80 + i, score_new7);
                     row_sum_in += score_new7;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -3459,7 +3459,7 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
                         in_region[i / 4] = __builtin_convertvector(t_9 & ((((t_8 + (-1019)) <= (j0 + j)) & t_9) |
                             (-(int64_t)t_10)), mask_any);
                     }
-                    add_seen_any(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                    add_seen_any(128, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                 }
             } else
                 dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -3470,11 +3470,11 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
         const vec_any row_sum_11 = load_any(row_sum + i);
         const mask_any t_12 = row_sum_11 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_12, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_11));
+            store_any(sum + e * 80 + i, pick_any(t_12, splat_any(0.0f), load_any(sum + e * 80 + i) / row_sum_11));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 128, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum, 80, 128, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -3823,19 +3823,19 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = attention_sinks_few_v4, .tile = 0,
             .own = 37120, .of_pair = 256, .shared = 111360, .slot = 37376, .slots = 4, .together = 1};
-        return (struct version){.rows = attention_sinks_rows_v4, .tile = 64, .own = 173056, .of_pair = 256};
+        return (struct version){.rows = attention_sinks_rows_v4, .tile = 64, .own = 216064, .of_pair = 256};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = attention_sinks_few_v3, .tile = 0,
             .own = 37120, .of_pair = 256, .shared = 111360, .slot = 37376, .slots = 4, .together = 1};
-        return (struct version){.rows = attention_sinks_rows_v3, .tile = 64, .own = 173056, .of_pair = 256};
+        return (struct version){.rows = attention_sinks_rows_v3, .tile = 64, .own = 216064, .of_pair = 256};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = attention_sinks_few_any, .tile = 0,
         .own = 37120, .of_pair = 256, .shared = 111360, .slot = 37376, .slots = 4, .together = 1};
-    return (struct version){.rows = attention_sinks_rows_any, .tile = 64, .own = 173056, .of_pair = 256};
+    return (struct version){.rows = attention_sinks_rows_any, .tile = 64, .own = 216064, .of_pair = 256};
 }
 
 enum { MANY_ROWS = 1 << 30 };

@@ -575,7 +575,7 @@ TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v4 APART void dot3_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot4_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
@@ -762,11 +762,11 @@ TARGET_v4 APART void bahdanau_few_begin_v4(const struct call *call, int64_t task
     const int64_t q_head = call->p.q.head;
     const float *const compatibility_wq = call->params->compatibility_wq;
     float *const query_wq = (float *)(void *)(part->shared + 0); /* [a: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_wq[a][r] = sum over d of compatibility_wq * q_tile */
     dot3_v4(round_up(r1 - r0, 16), compatibility_wq, q_tile + r0, query_wq + r0);
 }
@@ -1447,7 +1447,7 @@ TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot4_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
@@ -1634,11 +1634,11 @@ TARGET_v3 APART void bahdanau_few_begin_v3(const struct call *call, int64_t task
     const int64_t q_head = call->p.q.head;
     const float *const compatibility_wq = call->params->compatibility_wq;
     float *const query_wq = (float *)(void *)(part->shared + 0); /* [a: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_wq[a][r] = sum over d of compatibility_wq * q_tile */
     dot3_v3(round_up(r1 - r0, 8), compatibility_wq, q_tile + r0, query_wq + r0);
 }
@@ -2308,7 +2308,7 @@ APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
 {
@@ -2495,11 +2495,11 @@ APART void bahdanau_few_begin_any(const struct call *call, int64_t task, const s
     const int64_t q_head = call->p.q.head;
     const float *const compatibility_wq = call->params->compatibility_wq;
     float *const query_wq = (float *)(void *)(part->shared + 0); /* [a: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_wq[a][r] = sum over d of compatibility_wq * q_tile */
     dot3_any(round_up(r1 - r0, 4), compatibility_wq, q_tile + r0, query_wq + r0);
 }

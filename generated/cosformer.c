@@ -1189,15 +1189,15 @@ TARGET_v4 APART void cosformer_few_begin_v4(const struct call *call, int64_t tas
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query = max(q_tile, 0.0f) */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(query + d * 64 + r, max_v4(load_v4(q_tile + d * 64 + r), splat_v4(0.0f)));
+            store_v4(query + d * 64 + r, max_v4(load_v4(q_tile + d * 80 + r), splat_v4(0.0f)));
         }
     }
 }
@@ -2433,15 +2433,15 @@ TARGET_v3 APART void cosformer_few_begin_v3(const struct call *call, int64_t tas
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query = max(q_tile, 0.0f) */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(query + d * 64 + r, max_v3(load_v3(q_tile + d * 64 + r), splat_v3(0.0f)));
+            store_v3(query + d * 64 + r, max_v3(load_v3(q_tile + d * 80 + r), splat_v3(0.0f)));
         }
     }
 }
@@ -3663,15 +3663,15 @@ APART void cosformer_few_begin_any(const struct call *call, int64_t task, const 
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query = max(q_tile, 0.0f) */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t d = 0; d < 64; d++) {
-            store_any(query + d * 64 + r, max_any(load_any(q_tile + d * 64 + r), splat_any(0.0f)));
+            store_any(query + d * 64 + r, max_any(load_any(q_tile + d * 80 + r), splat_any(0.0f)));
         }
     }
 }

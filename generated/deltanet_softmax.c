@@ -647,17 +647,17 @@ TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/144, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot7_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/80, b,
         b_step, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot8_v4(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_v4(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/64, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_v4(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/80, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 
@@ -903,11 +903,11 @@ TARGET_v4 APART void deltanet_softmax_few_begin_v4(const struct call *call, int6
     const int64_t q_head = call->p.q.head;
     float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
     float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
         store_v4(query_sum + r, splat_v4(0.0f));
@@ -916,7 +916,7 @@ TARGET_v4 APART void deltanet_softmax_few_begin_v4(const struct call *call, int6
     for (int64_t r = r0; r < r1; r += 16) {
         vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 64 + r);
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 80 + r);
             query_sum_in += q_tile_0 * q_tile_0;
         }
         store_v4(query_sum + r, load_v4(query_sum + r) + query_sum_in);
@@ -926,7 +926,7 @@ TARGET_v4 APART void deltanet_softmax_few_begin_v4(const struct call *call, int6
         const vec_v4 query_sum_1 = load_v4(query_sum + r);
         const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(query + d * 64 + r, (load_v4(q_tile + d * 64 + r) * t_2) * 11.54156f);
+            store_v4(query + d * 64 + r, (load_v4(q_tile + d * 80 + r) * t_2) * 11.54156f);
         }
     }
 }
@@ -1258,22 +1258,22 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
     float *const key_sum = (float *)(void *)(work + 32768); /* [j: 144] */
     float *const key = (float *)(void *)(work + 33344); /* [d: 64, j: 144] */
     float *const query_sum = (float *)(void *)(work + 32768); /* [t_key: 64] */
-    float *const query = (float *)(void *)(work + 70208); /* [d: 64, t_key: 64] */
-    float *const score = (float *)(void *)(work + 86592); /* [j: 144, t_key: 64] */
-    float *const row_max = (float *)(void *)(work + 123456); /* [t_key: 64] */
-    float *const old_max = (float *)(void *)(work + 123712); /* [t_key: 64] */
-    float *const rescale = (float *)(void *)(work + 123968); /* [t_key: 64] */
-    float *const weight = (float *)(void *)(work + 124224); /* [j: 144, t_key: 64] */
-    float *const key_scale = (float *)(void *)(work + 161088); /* [j: 144] */
-    float *const rest = (float *)(void *)(work + 161664); /* [t_key: 64, e: 64] */
-    float *const solution = (float *)(void *)(work + 178048); /* [j: 144, e: 64] */
-    float *const k_tile = (float *)(void *)(work + 214912); /* [d: 64, t_key: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 161088); /* [d: 64, j: 144] */
-    float *const beta_tile = (float *)(void *)(work + 161664); /* [j: 64] */
+    float *const query = (float *)(void *)(work + 70208); /* [d: 64, t_key: 64 of 80] */
+    float *const score = (float *)(void *)(work + 90688); /* [j: 144, t_key: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 136768); /* [t_key: 64] */
+    float *const old_max = (float *)(void *)(work + 137024); /* [t_key: 64] */
+    float *const rescale = (float *)(void *)(work + 137280); /* [t_key: 64] */
+    float *const weight = (float *)(void *)(work + 137536); /* [j: 144, t_key: 64 of 80] */
+    float *const key_scale = (float *)(void *)(work + 183616); /* [j: 144] */
+    float *const rest = (float *)(void *)(work + 184192); /* [t_key: 64, e: 64] */
+    float *const solution = (float *)(void *)(work + 200576); /* [j: 144, e: 64] */
+    float *const k_tile = (float *)(void *)(work + 237440); /* [d: 64, t_key: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(work + 183616); /* [d: 64, j: 144] */
+    float *const beta_tile = (float *)(void *)(work + 184192); /* [j: 64] */
     for (int64_t t_key0 = 0, t_key_end = n_k; t_key0 < t_key_end; t_key0 += 64) {
         const int64_t t_key1 = min(t_key0 + 64, t_key_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 80, 64);
         /* earlier = 0.0f; earlier_compensation = 0.0f */
         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
@@ -1295,7 +1295,7 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 4; vector++, t_key += 16) {
-                    const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + t_key);
+                    const vec_v4 k_tile_0 = load_v4(k_tile + d * 80 + t_key);
                     query_sum_in[vector] += k_tile_0 * k_tile_0;
                 }
             }
@@ -1308,7 +1308,7 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
             const vec_v4 query_sum_1 = load_v4(query_sum + t_key);
             const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(query + d * 64 + t_key, (load_v4(k_tile + d * 64 + t_key) * t_2) * 11.54156f);
+                store_v4(query + d * 80 + t_key, (load_v4(k_tile + d * 80 + t_key) * t_2) * 11.54156f);
             }
         }
         /* row_max = -FLT_MAX */
@@ -1358,10 +1358,10 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
                 const ints_v4 t_6 = t_key0 + t_key + lane_v4;
                 vec_v4 row_max_in = load_v4(row_max + t_key);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_7 = load_v4(score + j * 64 + t_key);
+                    const vec_v4 score_7 = load_v4(score + j * 80 + t_key);
                     const vec_v4 score_new8 = pick_v4(__builtin_convertvector(((j0 + j) <= t_6) & ((j0 + j) < t_6),
                         mask_v4), score_7, splat_v4(-INFINITY));
-                    store_v4(score + j * 64 + t_key, score_new8);
+                    store_v4(score + j * 80 + t_key, score_new8);
                     row_max_in = max_v4(row_max_in, score_new8);
                 }
                 store_v4(row_max + t_key, row_max_in);
@@ -1374,7 +1374,7 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
                 const vec_v4 row_max_9 = load_v4(row_max + t_key);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight + j * 64 + t_key, exp2_v4(load_v4(score + j * 64 + t_key) - row_max_9));
+                    store_v4(weight + j * 80 + t_key, exp2_v4(load_v4(score + j * 80 + t_key) - row_max_9));
                 }
             }
             /* earlier = earlier * rescale; earlier_compensation = earlier_compensation * rescale */
@@ -1412,7 +1412,7 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     vec_v4 key_sum_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_11 = load_v4(k_tile + d * 64 + ((j0 + j) - t_key0));
+                        const vec_v4 k_tile_11 = load_v4(k_tile + d * 80 + ((j0 + j) - t_key0));
                         key_sum_in += k_tile_11 * k_tile_11;
                     }
                     store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in);
@@ -1422,7 +1422,7 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
                     const vec_v4 key_sum_12 = load_v4(key_sum + j);
                     const vec_v4 t_13 = pick_v4(key_sum_12 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_12));
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(key + d * 144 + j, load_v4(k_tile + d * 64 + ((j0 + j) - t_key0)) * t_13);
+                        store_v4(key + d * 144 + j, load_v4(k_tile + d * 80 + ((j0 + j) - t_key0)) * t_13);
                     }
                 }
                 /* score[j][t_key] = sum over d of key * query */
@@ -1436,10 +1436,10 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
                     const ints_v4 t_14 = t_key0 + t_key + lane_v4;
                     vec_v4 row_max_in = load_v4(row_max + t_key);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_15 = load_v4(score + j * 64 + t_key);
+                        const vec_v4 score_15 = load_v4(score + j * 80 + t_key);
                         const vec_v4 score_new16 = pick_v4(__builtin_convertvector(((j0 + j) <= t_14) & ((j0 + j) <
                             t_14), mask_v4), score_15, splat_v4(-INFINITY));
-                        store_v4(score + j * 64 + t_key, score_new16);
+                        store_v4(score + j * 80 + t_key, score_new16);
                         row_max_in = max_v4(row_max_in, score_new16);
                     }
                     store_v4(row_max + t_key, row_max_in);
@@ -1452,7 +1452,7 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
                     const vec_v4 row_max_17 = load_v4(row_max + t_key);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight + j * 64 + t_key, exp2_v4(load_v4(score + j * 64 + t_key) - row_max_17));
+                        store_v4(weight + j * 80 + t_key, exp2_v4(load_v4(score + j * 80 + t_key) - row_max_17));
                     }
                 }
                 /* key_scale = beta_tile */
@@ -1928,17 +1928,17 @@ TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/144, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/80, b,
         b_step, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot8_v3(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_v3(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/64, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_v3(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/80, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 
@@ -2184,11 +2184,11 @@ TARGET_v3 APART void deltanet_softmax_few_begin_v3(const struct call *call, int6
     const int64_t q_head = call->p.q.head;
     float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
     float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
         store_v3(query_sum + r, splat_v3(0.0f));
@@ -2197,7 +2197,7 @@ TARGET_v3 APART void deltanet_softmax_few_begin_v3(const struct call *call, int6
     for (int64_t r = r0; r < r1; r += 8) {
         vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 64 + r);
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 80 + r);
             query_sum_in += q_tile_0 * q_tile_0;
         }
         store_v3(query_sum + r, load_v3(query_sum + r) + query_sum_in);
@@ -2207,7 +2207,7 @@ TARGET_v3 APART void deltanet_softmax_few_begin_v3(const struct call *call, int6
         const vec_v3 query_sum_1 = load_v3(query_sum + r);
         const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(query + d * 64 + r, (load_v3(q_tile + d * 64 + r) * t_2) * 11.54156f);
+            store_v3(query + d * 64 + r, (load_v3(q_tile + d * 80 + r) * t_2) * 11.54156f);
         }
     }
 }
@@ -2539,22 +2539,22 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
     float *const key_sum = (float *)(void *)(work + 32768); /* [j: 144] */
     float *const key = (float *)(void *)(work + 33344); /* [d: 64, j: 144] */
     float *const query_sum = (float *)(void *)(work + 32768); /* [t_key: 64] */
-    float *const query = (float *)(void *)(work + 70208); /* [d: 64, t_key: 64] */
-    float *const score = (float *)(void *)(work + 86592); /* [j: 144, t_key: 64] */
-    float *const row_max = (float *)(void *)(work + 123456); /* [t_key: 64] */
-    float *const old_max = (float *)(void *)(work + 123712); /* [t_key: 64] */
-    float *const rescale = (float *)(void *)(work + 123968); /* [t_key: 64] */
-    float *const weight = (float *)(void *)(work + 124224); /* [j: 144, t_key: 64] */
-    float *const key_scale = (float *)(void *)(work + 161088); /* [j: 144] */
-    float *const rest = (float *)(void *)(work + 161664); /* [t_key: 64, e: 64] */
-    float *const solution = (float *)(void *)(work + 178048); /* [j: 144, e: 64] */
-    float *const k_tile = (float *)(void *)(work + 214912); /* [d: 64, t_key: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 161088); /* [d: 64, j: 144] */
-    float *const beta_tile = (float *)(void *)(work + 161664); /* [j: 64] */
+    float *const query = (float *)(void *)(work + 70208); /* [d: 64, t_key: 64 of 80] */
+    float *const score = (float *)(void *)(work + 90688); /* [j: 144, t_key: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 136768); /* [t_key: 64] */
+    float *const old_max = (float *)(void *)(work + 137024); /* [t_key: 64] */
+    float *const rescale = (float *)(void *)(work + 137280); /* [t_key: 64] */
+    float *const weight = (float *)(void *)(work + 137536); /* [j: 144, t_key: 64 of 80] */
+    float *const key_scale = (float *)(void *)(work + 183616); /* [j: 144] */
+    float *const rest = (float *)(void *)(work + 184192); /* [t_key: 64, e: 64] */
+    float *const solution = (float *)(void *)(work + 200576); /* [j: 144, e: 64] */
+    float *const k_tile = (float *)(void *)(work + 237440); /* [d: 64, t_key: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(work + 183616); /* [d: 64, j: 144] */
+    float *const beta_tile = (float *)(void *)(work + 184192); /* [j: 64] */
     for (int64_t t_key0 = 0, t_key_end = n_k; t_key0 < t_key_end; t_key0 += 64) {
         const int64_t t_key1 = min(t_key0 + 64, t_key_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 80, 64);
         /* earlier = 0.0f; earlier_compensation = 0.0f */
         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
@@ -2576,7 +2576,7 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                    const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + t_key);
+                    const vec_v3 k_tile_0 = load_v3(k_tile + d * 80 + t_key);
                     query_sum_in[vector] += k_tile_0 * k_tile_0;
                 }
             }
@@ -2589,7 +2589,7 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
             const vec_v3 query_sum_1 = load_v3(query_sum + t_key);
             const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(query + d * 64 + t_key, (load_v3(k_tile + d * 64 + t_key) * t_2) * 11.54156f);
+                store_v3(query + d * 80 + t_key, (load_v3(k_tile + d * 80 + t_key) * t_2) * 11.54156f);
             }
         }
         /* row_max = -FLT_MAX */
@@ -2639,10 +2639,10 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
                 const ints_v3 t_6 = t_key0 + t_key + lane_v3;
                 vec_v3 row_max_in = load_v3(row_max + t_key);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_7 = load_v3(score + j * 64 + t_key);
+                    const vec_v3 score_7 = load_v3(score + j * 80 + t_key);
                     const vec_v3 score_new8 = pick_v3(__builtin_convertvector(((j0 + j) <= t_6) & ((j0 + j) < t_6),
                         mask_v3), score_7, splat_v3(-INFINITY));
-                    store_v3(score + j * 64 + t_key, score_new8);
+                    store_v3(score + j * 80 + t_key, score_new8);
                     row_max_in = max_v3(row_max_in, score_new8);
                 }
                 store_v3(row_max + t_key, row_max_in);
@@ -2655,7 +2655,7 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
                 const vec_v3 row_max_9 = load_v3(row_max + t_key);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight + j * 64 + t_key, exp2_v3(load_v3(score + j * 64 + t_key) - row_max_9));
+                    store_v3(weight + j * 80 + t_key, exp2_v3(load_v3(score + j * 80 + t_key) - row_max_9));
                 }
             }
             /* earlier = earlier * rescale; earlier_compensation = earlier_compensation * rescale */
@@ -2697,7 +2697,7 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            const vec_v3 k_tile_11 = load_v3(k_tile + d * 64 + ((j0 + j) - t_key0));
+                            const vec_v3 k_tile_11 = load_v3(k_tile + d * 80 + ((j0 + j) - t_key0));
                             key_sum_in[vector] += k_tile_11 * k_tile_11;
                         }
                     }
@@ -2710,7 +2710,7 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
                     const vec_v3 key_sum_12 = load_v3(key_sum + j);
                     const vec_v3 t_13 = pick_v3(key_sum_12 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_12));
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(key + d * 144 + j, load_v3(k_tile + d * 64 + ((j0 + j) - t_key0)) * t_13);
+                        store_v3(key + d * 144 + j, load_v3(k_tile + d * 80 + ((j0 + j) - t_key0)) * t_13);
                     }
                 }
                 /* score[j][t_key] = sum over d of key * query */
@@ -2724,10 +2724,10 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
                     const ints_v3 t_14 = t_key0 + t_key + lane_v3;
                     vec_v3 row_max_in = load_v3(row_max + t_key);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_15 = load_v3(score + j * 64 + t_key);
+                        const vec_v3 score_15 = load_v3(score + j * 80 + t_key);
                         const vec_v3 score_new16 = pick_v3(__builtin_convertvector(((j0 + j) <= t_14) & ((j0 + j) <
                             t_14), mask_v3), score_15, splat_v3(-INFINITY));
-                        store_v3(score + j * 64 + t_key, score_new16);
+                        store_v3(score + j * 80 + t_key, score_new16);
                         row_max_in = max_v3(row_max_in, score_new16);
                     }
                     store_v3(row_max + t_key, row_max_in);
@@ -2740,7 +2740,7 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
                     const vec_v3 row_max_17 = load_v3(row_max + t_key);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight + j * 64 + t_key, exp2_v3(load_v3(score + j * 64 + t_key) - row_max_17));
+                        store_v3(weight + j * 80 + t_key, exp2_v3(load_v3(score + j * 80 + t_key) - row_max_17));
                     }
                 }
                 /* key_scale = beta_tile */
@@ -3202,17 +3202,17 @@ APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b,
 APART void dot6_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/144, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot7_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
     float *compensation)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/80, b,
         b_step, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot8_any(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
-    solve_any(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/64, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+    solve_any(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/80, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
 
@@ -3458,11 +3458,11 @@ APART void deltanet_softmax_few_begin_any(const struct call *call, int64_t task,
     const int64_t q_head = call->p.q.head;
     float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
     float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
         store_any(query_sum + r, splat_any(0.0f));
@@ -3471,7 +3471,7 @@ APART void deltanet_softmax_few_begin_any(const struct call *call, int64_t task,
     for (int64_t r = r0; r < r1; r += 4) {
         vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 64 + r);
+            const vec_any q_tile_0 = load_any(q_tile + d * 80 + r);
             query_sum_in += q_tile_0 * q_tile_0;
         }
         store_any(query_sum + r, load_any(query_sum + r) + query_sum_in);
@@ -3481,7 +3481,7 @@ APART void deltanet_softmax_few_begin_any(const struct call *call, int64_t task,
         const vec_any query_sum_1 = load_any(query_sum + r);
         const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
         for (int64_t d = 0; d < 64; d++) {
-            store_any(query + d * 64 + r, (load_any(q_tile + d * 64 + r) * t_2) * 11.54156f);
+            store_any(query + d * 64 + r, (load_any(q_tile + d * 80 + r) * t_2) * 11.54156f);
         }
     }
 }
@@ -3813,22 +3813,22 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
     float *const key_sum = (float *)(void *)(work + 32768); /* [j: 144] */
     float *const key = (float *)(void *)(work + 33344); /* [d: 64, j: 144] */
     float *const query_sum = (float *)(void *)(work + 32768); /* [t_key: 64] */
-    float *const query = (float *)(void *)(work + 70208); /* [d: 64, t_key: 64] */
-    float *const score = (float *)(void *)(work + 86592); /* [j: 144, t_key: 64] */
-    float *const row_max = (float *)(void *)(work + 123456); /* [t_key: 64] */
-    float *const old_max = (float *)(void *)(work + 123712); /* [t_key: 64] */
-    float *const rescale = (float *)(void *)(work + 123968); /* [t_key: 64] */
-    float *const weight = (float *)(void *)(work + 124224); /* [j: 144, t_key: 64] */
-    float *const key_scale = (float *)(void *)(work + 161088); /* [j: 144] */
-    float *const rest = (float *)(void *)(work + 161664); /* [t_key: 64, e: 64] */
-    float *const solution = (float *)(void *)(work + 178048); /* [j: 144, e: 64] */
-    float *const k_tile = (float *)(void *)(work + 214912); /* [d: 64, t_key: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 161088); /* [d: 64, j: 144] */
-    float *const beta_tile = (float *)(void *)(work + 161664); /* [j: 64] */
+    float *const query = (float *)(void *)(work + 70208); /* [d: 64, t_key: 64 of 80] */
+    float *const score = (float *)(void *)(work + 90688); /* [j: 144, t_key: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 136768); /* [t_key: 64] */
+    float *const old_max = (float *)(void *)(work + 137024); /* [t_key: 64] */
+    float *const rescale = (float *)(void *)(work + 137280); /* [t_key: 64] */
+    float *const weight = (float *)(void *)(work + 137536); /* [j: 144, t_key: 64 of 80] */
+    float *const key_scale = (float *)(void *)(work + 183616); /* [j: 144] */
+    float *const rest = (float *)(void *)(work + 184192); /* [t_key: 64, e: 64] */
+    float *const solution = (float *)(void *)(work + 200576); /* [j: 144, e: 64] */
+    float *const k_tile = (float *)(void *)(work + 237440); /* [d: 64, t_key: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(work + 183616); /* [d: 64, j: 144] */
+    float *const beta_tile = (float *)(void *)(work + 184192); /* [j: 64] */
     for (int64_t t_key0 = 0, t_key_end = n_k; t_key0 < t_key_end; t_key0 += 64) {
         const int64_t t_key1 = min(t_key0 + 64, t_key_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 80, 64);
         /* earlier = 0.0f; earlier_compensation = 0.0f */
         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
@@ -3850,7 +3850,7 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                    const vec_any k_tile_0 = load_any(k_tile + d * 64 + t_key);
+                    const vec_any k_tile_0 = load_any(k_tile + d * 80 + t_key);
                     query_sum_in[vector] += k_tile_0 * k_tile_0;
                 }
             }
@@ -3863,7 +3863,7 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
             const vec_any query_sum_1 = load_any(query_sum + t_key);
             const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
             for (int64_t d = 0; d < 64; d++) {
-                store_any(query + d * 64 + t_key, (load_any(k_tile + d * 64 + t_key) * t_2) * 11.54156f);
+                store_any(query + d * 80 + t_key, (load_any(k_tile + d * 80 + t_key) * t_2) * 11.54156f);
             }
         }
         /* row_max = -FLT_MAX */
@@ -3913,10 +3913,10 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
                 const ints_any t_6 = t_key0 + t_key + lane_any;
                 vec_any row_max_in = load_any(row_max + t_key);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_7 = load_any(score + j * 64 + t_key);
+                    const vec_any score_7 = load_any(score + j * 80 + t_key);
                     const vec_any score_new8 = pick_any(__builtin_convertvector(((j0 + j) <= t_6) & ((j0 + j) < t_6),
                         mask_any), score_7, splat_any(-INFINITY));
-                    store_any(score + j * 64 + t_key, score_new8);
+                    store_any(score + j * 80 + t_key, score_new8);
                     row_max_in = max_any(row_max_in, score_new8);
                 }
                 store_any(row_max + t_key, row_max_in);
@@ -3929,7 +3929,7 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
                 const vec_any row_max_9 = load_any(row_max + t_key);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight + j * 64 + t_key, exp2_any(load_any(score + j * 64 + t_key) - row_max_9));
+                    store_any(weight + j * 80 + t_key, exp2_any(load_any(score + j * 80 + t_key) - row_max_9));
                 }
             }
             /* earlier = earlier * rescale; earlier_compensation = earlier_compensation * rescale */
@@ -3971,7 +3971,7 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            const vec_any k_tile_11 = load_any(k_tile + d * 64 + ((j0 + j) - t_key0));
+                            const vec_any k_tile_11 = load_any(k_tile + d * 80 + ((j0 + j) - t_key0));
                             key_sum_in[vector] += k_tile_11 * k_tile_11;
                         }
                     }
@@ -3984,7 +3984,7 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
                     const vec_any key_sum_12 = load_any(key_sum + j);
                     const vec_any t_13 = pick_any(key_sum_12 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_12));
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(key + d * 144 + j, load_any(k_tile + d * 64 + ((j0 + j) - t_key0)) * t_13);
+                        store_any(key + d * 144 + j, load_any(k_tile + d * 80 + ((j0 + j) - t_key0)) * t_13);
                     }
                 }
                 /* score[j][t_key] = sum over d of key * query */
@@ -3998,10 +3998,10 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
                     const ints_any t_14 = t_key0 + t_key + lane_any;
                     vec_any row_max_in = load_any(row_max + t_key);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_15 = load_any(score + j * 64 + t_key);
+                        const vec_any score_15 = load_any(score + j * 80 + t_key);
                         const vec_any score_new16 = pick_any(__builtin_convertvector(((j0 + j) <= t_14) & ((j0 + j) <
                             t_14), mask_any), score_15, splat_any(-INFINITY));
-                        store_any(score + j * 64 + t_key, score_new16);
+                        store_any(score + j * 80 + t_key, score_new16);
                         row_max_in = max_any(row_max_in, score_new16);
                     }
                     store_any(row_max + t_key, row_max_in);
@@ -4014,7 +4014,7 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
                     const vec_any row_max_17 = load_any(row_max + t_key);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight + j * 64 + t_key, exp2_any(load_any(score + j * 64 + t_key) - row_max_17));
+                        store_any(weight + j * 80 + t_key, exp2_any(load_any(score + j * 80 + t_key) - row_max_17));
                     }
                 }
                 /* key_scale = beta_tile */
@@ -4260,13 +4260,13 @@ static struct version correct_version(void)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = deltanet_softmax_correct_v4, .tile = 0, .own = 231296, .of_pair = 128};
+        return (struct version){.rows = deltanet_softmax_correct_v4, .tile = 0, .own = 257920, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = deltanet_softmax_correct_v3, .tile = 0, .own = 231296, .of_pair = 128};
+        return (struct version){.rows = deltanet_softmax_correct_v3, .tile = 0, .own = 257920, .of_pair = 128};
 #endif
-    return (struct version){.rows = deltanet_softmax_correct_any, .tile = 0, .own = 231296, .of_pair = 128};
+    return (struct version){.rows = deltanet_softmax_correct_any, .tile = 0, .own = 257920, .of_pair = 128};
 }
 
 /* Returns the bytes of the corrected values. */

@@ -23,9 +23,9 @@
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 124416 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 124416 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 124416 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 155136 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 155136 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 155136 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -553,45 +553,45 @@ TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -621,22 +621,22 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
         * call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 123904); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 124160); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 154624); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 154880); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -646,7 +646,7 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -658,15 +658,15 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum + e * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* skips the tile if the decay makes all its weights too small to change a sum */
         const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
-        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
             64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
             0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
@@ -686,11 +686,11 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
                 const vec_v4 log_decay_q_low_tile_3 = load_v4(log_decay_q_low_tile + i);
                 vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_1 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_1 = load_v4(score + j * 80 + i);
                     const vec_v4 score_new4 = pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
                         score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
                         log_decay_k_low[(j0 + j)])) * 1.442695f), splat_v4(-INFINITY));
-                    store_v4(score + j * 64 + i, score_new4);
+                    store_v4(score + j * 80 + i, score_new4);
                     row_max_in = max_v4(row_max_in, score_new4);
                 }
                 store_v4(row_max + i, row_max_in);
@@ -704,10 +704,10 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
                 const vec_v4 log_decay_q_low_tile_7 = load_v4(log_decay_q_low_tile + i);
                 vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_5 = load_v4(score + j * 80 + i);
                     const vec_v4 score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
                         (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_v4(score + j * 64 + i, score_new8);
+                    store_v4(score + j * 80 + i, score_new8);
                     row_max_in = max_v4(row_max_in, score_new8);
                 }
                 store_v4(row_max + i, row_max_in);
@@ -727,9 +727,9 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
             const vec_v4 row_max_12 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_11 = load_v4(score + j * 64 + i);
+                const vec_v4 score_11 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new13 = exp2_v4(score_11 - row_max_12);
-                store_v4(score + j * 64 + i, score_new13);
+                store_v4(score + j * 80 + i, score_new13);
                 row_sum_in += score_new13;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -745,7 +745,7 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
                     in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
                         mask_v4);
                 }
-                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -755,7 +755,7 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
         const vec_v4 row_sum_14 = load_v4(row_sum + i);
         const mask_v4 t_15 = row_sum_14 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_15, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_14));
+            store_v4(sum + e * 80 + i, pick_v4(t_15, splat_v4(0.0f), load_v4(sum + e * 80 + i) / row_sum_14));
         }
     }
     if (saved_0) {
@@ -767,7 +767,7 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -800,17 +800,17 @@ TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task,
         * call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 91136); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 91392); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 113664); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 113920); /* [i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -820,7 +820,7 @@ TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task,
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -833,7 +833,7 @@ TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task,
         const int64_t j1 = min(j0 + 288, j_end);
         /* skips the tile if the decay makes all its weights too small to change a sum */
         const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
-        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
             64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
             0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
@@ -851,11 +851,11 @@ TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task,
                 const vec_v4 log_decay_q_low_tile_3 = load_v4(log_decay_q_low_tile + i);
                 vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_1 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_1 = load_v4(score + j * 80 + i);
                     const vec_v4 score_new4 = pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
                         score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
                         log_decay_k_low[(j0 + j)])) * 1.442695f), splat_v4(-INFINITY));
-                    store_v4(score + j * 64 + i, score_new4);
+                    store_v4(score + j * 80 + i, score_new4);
                     row_max_in = max_v4(row_max_in, score_new4);
                 }
                 store_v4(row_max + i, row_max_in);
@@ -869,10 +869,10 @@ TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task,
                 const vec_v4 log_decay_q_low_tile_7 = load_v4(log_decay_q_low_tile + i);
                 vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_5 = load_v4(score + j * 80 + i);
                     const vec_v4 score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
                         (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_v4(score + j * 64 + i, score_new8);
+                    store_v4(score + j * 80 + i, score_new8);
                     row_max_in = max_v4(row_max_in, score_new8);
                 }
                 store_v4(row_max + i, row_max_in);
@@ -892,9 +892,9 @@ TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task,
             const vec_v4 row_max_12 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_11 = load_v4(score + j * 64 + i);
+                const vec_v4 score_11 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new13 = exp2_v4(score_11 - row_max_12);
-                store_v4(score + j * 64 + i, score_new13);
+                store_v4(score + j * 80 + i, score_new13);
                 row_sum_in += score_new13;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -928,12 +928,12 @@ TARGET_v4 static void forgetting_row_sums_v4(const struct call *call, int64_t ta
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 16);
+    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 16);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(result + i, splat_v4(0.0f));
@@ -946,7 +946,7 @@ TARGET_v4 static void forgetting_row_sums_v4(const struct call *call, int64_t ta
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                result_in[vector] += load_v4(dout_tile + e * 64 + i) * (-load_v4(out_tile + e * 64 + i));
+                result_in[vector] += load_v4(dout_tile + e * 80 + i) * (-load_v4(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -989,29 +989,29 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
     const int64_t dout_row = call->p.dout.row;
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [j: 288, i: 64] */
-    float *const weight_3 = (float *)(void *)(work + 147456); /* [j: 288, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 221184); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 221440); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 221696); /* [d: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 238080); /* [d: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [j: 288, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 184320); /* [j: 288, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 276480); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 276736); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 276992); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 297472); /* [d: 64, i: 64 of 80] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
         + m) * call->dlog_decay_q_at.head : NULL;
     const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    float *const q_tile = (float *)(void *)(work + 254464); /* [d: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 270848); /* [e: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 287232); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 287488); /* [i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 287744); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 288000); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 317952); /* [d: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 338432); /* [e: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 358912); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 359168); /* [i: 64] */
+    float *const saved_0_tile = (float *)(void *)(work + 359424); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 359680); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 16);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -1034,9 +1034,9 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
     /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
-            store_v4(sum + d * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + d * 64 + i, splat_v4(0.0f));
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
+            store_v4(sum + d * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + d * 80 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -1044,7 +1044,7 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
         /* skips the tile if the decay makes all its weights too small to change a sum */
         const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1,
             1.4426950408889634) - min_of(saved_0_tile, i1 - i0, 1);
-        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
             64) * max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot4_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, dq + i0 * dq_row, dq_row,
@@ -1062,14 +1062,14 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
             const vec_v4 saved_0_tile_3 = load_v4(saved_0_tile + i);
             const vec_v4 row_0_tile_6 = load_v4(row_0_tile + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_0 = load_v4(score + j * 64 + i);
+                const vec_v4 score_0 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new4 = exp2_v4((score_0 + (((log_decay_q_tile_1 - log_decay_k[(j0 + j)]) +
                     (log_decay_q_low_tile_2 - log_decay_k_low[(j0 + j)])) * 1.442695f)) - saved_0_tile_3);
-                store_v4(score + j * 64 + i, score_new4);
-                const vec_v4 score_2_5 = load_v4(score_2 + j * 64 + i);
+                store_v4(score + j * 80 + i, score_new4);
+                const vec_v4 score_2_5 = load_v4(score_2 + j * 80 + i);
                 const vec_v4 score_2_new7 = score_2_5 + row_0_tile_6;
-                store_v4(score_2 + j * 64 + i, score_2_new7);
-                store_v4(weight_3 + j * 64 + i, score_2_new7 * (score_new4 * 0.125f));
+                store_v4(score_2 + j * 80 + i, score_2_new7);
+                store_v4(weight_3 + j * 80 + i, score_2_new7 * (score_new4 * 0.125f));
             }
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -1079,10 +1079,10 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
                     const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
                     vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_9 = load_v4(score + j * 64 + i);
+                        const vec_v4 score_9 = load_v4(score + j * 80 + i);
                         const vec_v4 score_new10 = pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
-                            load_v4(score_2 + j * 64 + i) * score_9, splat_v4(0.0f));
-                        store_v4(score + j * 64 + i, score_new10);
+                            load_v4(score_2 + j * 80 + i) * score_9, splat_v4(0.0f));
+                        store_v4(score + j * 80 + i, score_new10);
                         row_sum_in += score_new10;
                     }
                     add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1099,9 +1099,9 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 score_11 = load_v4(score + j * 64 + i);
-                            const vec_v4 score_new12 = load_v4(score_2 + j * 64 + i) * score_11;
-                            store_v4(score + j * 64 + i, score_new12);
+                            const vec_v4 score_11 = load_v4(score + j * 80 + i);
+                            const vec_v4 score_new12 = load_v4(score_2 + j * 80 + i) * score_11;
+                            store_v4(score + j * 80 + i, score_new12);
                             row_sum_in[vector] += score_new12;
                         }
                     }
@@ -1117,8 +1117,8 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const ints_v4 t_13 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_13, mask_v4),
-                            load_v4(weight_3 + j * 64 + i), splat_v4(0.0f)));
+                        store_v4(weight_3 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_13, mask_v4),
+                            load_v4(weight_3 + j * 80 + i), splat_v4(0.0f)));
                     }
                 }
             }
@@ -1135,7 +1135,7 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
                         in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
                             mask_v4);
                     }
-                    add_seen_v4(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_3 + j * 64, in_region, i1 - i0);
+                    add_seen_v4(64, sum, 80, k + j0 * k_row + j * k_row, 1, weight_3 + j * 80, in_region, i1 - i0);
                 }
             } else
                 dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
@@ -1145,7 +1145,7 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
         /* sum = sum */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(sum + d * 64 + i, load_v4(sum + d * 64 + i));
+                store_v4(sum + d * 80 + i, load_v4(sum + d * 80 + i));
             }
         }
     }
@@ -1157,7 +1157,7 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
     }
     if (dq) {
         /* dq = sum, transposed back */
-        transpose_out_v4(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 16);
+        transpose_out_v4(sum, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 16);
     }
     if (dlog_decay_q) {
         /* dlog_decay_q = row_sum */
@@ -1204,42 +1204,42 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 245760); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 246016); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 307200); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 307456); /* [j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 16);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
+        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 16);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
+                store_v4(sum + e * 80 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 80 + j, splat_v4(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.18033688f);
-            store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
-            store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
+            store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * 0.18033688f);
+            store_v4(sum_2 + d * 80 + j, splat_v4(0.0f));
+            store_v4(sum_2_compensation + d * 80 + j, splat_v4(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -1254,7 +1254,7 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
             /* skips the tile if the decay makes all its weights too small to change a sum */
             const double j_gap = max_gap(log_decay_q + m * log_decay_q_head + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0,
                 1, 1.4426950408889634) - min_of(saved_0 + m * saved_0_head + i0, i1 - i0, 1);
-            if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 64,
+            if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 80,
                 64) * max_norm_of_rows(q + m * q_head + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
@@ -1272,7 +1272,7 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
                 const vec_v4 log_decay_k_tile_0 = load_v4(log_decay_k_tile + j);
                 const vec_v4 log_decay_k_low_tile_1 = load_v4(log_decay_k_low_tile + j);
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v4(score + i * 64 + j, exp2_v4((load_v4(score + i * 64 + j) + ((((log_decay_q[m *
+                    store_v4(score + i * 80 + j, exp2_v4((load_v4(score + i * 80 + j) + ((((log_decay_q[m *
                         log_decay_q_head + (i0 + i)]) - log_decay_k_tile_0) + ((log_decay_q_low[m * log_decay_q_low_head
                         + (i0 + i)]) - log_decay_k_low_tile_1)) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 +
                         i)])));
@@ -1283,8 +1283,8 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_2 = j0 + j + lane_v4;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
-                            mask_v4), load_v4(score + i * 64 + j), splat_v4(0.0f)));
+                        store_v4(score + i * 80 + j, pick_v4(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
+                            mask_v4), load_v4(score + i * 80 + j), splat_v4(0.0f)));
                     }
                 }
             }
@@ -1301,7 +1301,7 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
+                        add_seen_v4(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -1313,8 +1313,8 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            store_v4(score_2 + i * 64 + j, (load_v4(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0
-                                + i)])) * (load_v4(score + i * 64 + j) * 0.125f));
+                            store_v4(score_2 + i * 80 + j, (load_v4(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0
+                                + i)])) * (load_v4(score + i * 80 + j) * 0.125f));
                         }
                     }
                 }
@@ -1325,8 +1325,8 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_4 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_4 <= ((i0 + i) +
-                                query_start), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
+                            store_v4(score_2 + i * 80 + j, pick_v4(__builtin_convertvector(t_4 <= ((i0 + i) +
+                                query_start), mask_v4), load_v4(score_2 + i * 80 + j), splat_v4(0.0f)));
                         }
                     }
                 }
@@ -1344,7 +1344,7 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_5, mask_v4);
                         }
-                        add_seen_v4(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                        add_seen_v4(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -1357,7 +1357,7 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
+                store_v4(sum_2 + d * 80 + j, load_v4(sum_2 + d * 80 + j));
             }
         }
     }
@@ -1365,17 +1365,17 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
+                store_v4(sum + e * 80 + j, load_v4(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
+        transpose_out_v4(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
+        transpose_out_v4(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
     }
 }
 
@@ -1410,20 +1410,20 @@ TARGET_v4 static void forgetting_dlog_decay_k_v4(const struct call *call, int64_
     const int64_t dout_row = call->p.dout.row;
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const row_sum = (float *)(void *)(work + 147456); /* [j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 147712); /* [j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 184320); /* [j: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 184576); /* [j: 64] */
     float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
         + m) * call->dlog_decay_k_at.head : NULL;
-    float *const k_tile = (float *)(void *)(work + 147968); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 164352); /* [e: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 180736); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 180992); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(work + 184832); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 205312); /* [e: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 225792); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 226048); /* [j: 64] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 16);
     /* v_tile = v, with zeros beyond the last row */
-    transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
+    transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 16);
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
         log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -1433,7 +1433,7 @@ TARGET_v4 static void forgetting_dlog_decay_k_v4(const struct call *call, int64_
     /* k_tile = k_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.18033688f);
+            store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * 0.18033688f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1446,7 +1446,7 @@ TARGET_v4 static void forgetting_dlog_decay_k_v4(const struct call *call, int64_
         /* skips the tile if the decay makes all its weights too small to change a sum */
         const double j_gap = max_gap(log_decay_q + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0, 1,
             1.4426950408889634) - min_of(saved_0 + i0, i1 - i0, 1);
-        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 64,
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 80,
             64) * max_norm_of_rows(q + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
         /* score[i][j] = sum over d of q * k_tile */
         dot3_v4(round_up(j1 - j0, 16), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
@@ -1461,12 +1461,12 @@ TARGET_v4 static void forgetting_dlog_decay_k_v4(const struct call *call, int64_
                 const vec_v4 log_decay_k_low_tile_3 = load_v4(log_decay_k_low_tile + j);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_v4 score_2_1 = load_v4(score_2 + i * 64 + j);
+                    const vec_v4 score_2_1 = load_v4(score_2 + i * 80 + j);
                     const vec_v4 score_2_new4 = pick_v4(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
-                        mask_v4), (score_2_1 + row_0[(i0 + i)]) * (-exp2_v4((load_v4(score + i * 64 + j) +
+                        mask_v4), (score_2_1 + row_0[(i0 + i)]) * (-exp2_v4((load_v4(score + i * 80 + j) +
                         (((log_decay_q[(i0 + i)] - log_decay_k_tile_2) + (log_decay_q_low[(i0 + i)] -
                         log_decay_k_low_tile_3)) * 1.442695f)) - saved_0[(i0 + i)])), splat_v4(0.0f));
-                    store_v4(score_2 + i * 64 + j, score_2_new4);
+                    store_v4(score_2 + i * 80 + j, score_2_new4);
                     row_sum_in += score_2_new4;
                 }
                 add_v4(row_sum + j, row_sum_compensation + j, row_sum_in, splat_v4(1));
@@ -1480,11 +1480,11 @@ TARGET_v4 static void forgetting_dlog_decay_k_v4(const struct call *call, int64_
                 const vec_v4 log_decay_k_low_tile_7 = load_v4(log_decay_k_low_tile + j);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_v4 score_2_5 = load_v4(score_2 + i * 64 + j);
-                    const vec_v4 score_2_new8 = (score_2_5 + row_0[(i0 + i)]) * (-exp2_v4((load_v4(score + i * 64 + j) +
+                    const vec_v4 score_2_5 = load_v4(score_2 + i * 80 + j);
+                    const vec_v4 score_2_new8 = (score_2_5 + row_0[(i0 + i)]) * (-exp2_v4((load_v4(score + i * 80 + j) +
                         (((log_decay_q[(i0 + i)] - log_decay_k_tile_6) + (log_decay_q_low[(i0 + i)] -
                         log_decay_k_low_tile_7)) * 1.442695f)) - saved_0[(i0 + i)]));
-                    store_v4(score_2 + i * 64 + j, score_2_new8);
+                    store_v4(score_2 + i * 80 + j, score_2_new8);
                     row_sum_in += score_2_new8;
                 }
                 add_v4(row_sum + j, row_sum_compensation + j, row_sum_in, splat_v4(1));
@@ -1930,45 +1930,45 @@ TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1998,22 +1998,22 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
         * call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 123904); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 124160); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 154624); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 154880); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -2023,7 +2023,7 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2035,15 +2035,15 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum + e * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* skips the tile if the decay makes all its weights too small to change a sum */
         const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
-        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
             64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
             0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
@@ -2063,11 +2063,11 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
                 const vec_v3 log_decay_q_low_tile_3 = load_v3(log_decay_q_low_tile + i);
                 vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_1 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_1 = load_v3(score + j * 80 + i);
                     const vec_v3 score_new4 = pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
                         score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
                         log_decay_k_low[(j0 + j)])) * 1.442695f), splat_v3(-INFINITY));
-                    store_v3(score + j * 64 + i, score_new4);
+                    store_v3(score + j * 80 + i, score_new4);
                     row_max_in = max_v3(row_max_in, score_new4);
                 }
                 store_v3(row_max + i, row_max_in);
@@ -2081,10 +2081,10 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
                 const vec_v3 log_decay_q_low_tile_7 = load_v3(log_decay_q_low_tile + i);
                 vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_5 = load_v3(score + j * 80 + i);
                     const vec_v3 score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
                         (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_v3(score + j * 64 + i, score_new8);
+                    store_v3(score + j * 80 + i, score_new8);
                     row_max_in = max_v3(row_max_in, score_new8);
                 }
                 store_v3(row_max + i, row_max_in);
@@ -2104,9 +2104,9 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
             const vec_v3 row_max_12 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_11 = load_v3(score + j * 64 + i);
+                const vec_v3 score_11 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new13 = exp2_v3(score_11 - row_max_12);
-                store_v3(score + j * 64 + i, score_new13);
+                store_v3(score + j * 80 + i, score_new13);
                 row_sum_in += score_new13;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -2121,7 +2121,7 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
-                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -2131,7 +2131,7 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
         const vec_v3 row_sum_14 = load_v3(row_sum + i);
         const mask_v3 t_15 = row_sum_14 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_15, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_14));
+            store_v3(sum + e * 80 + i, pick_v3(t_15, splat_v3(0.0f), load_v3(sum + e * 80 + i) / row_sum_14));
         }
     }
     if (saved_0) {
@@ -2143,7 +2143,7 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -2176,17 +2176,17 @@ TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task,
         * call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 91136); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 91392); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 113664); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 113920); /* [i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -2196,7 +2196,7 @@ TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task,
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2209,7 +2209,7 @@ TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task,
         const int64_t j1 = min(j0 + 288, j_end);
         /* skips the tile if the decay makes all its weights too small to change a sum */
         const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
-        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
             64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
             0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
@@ -2227,11 +2227,11 @@ TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task,
                 const vec_v3 log_decay_q_low_tile_3 = load_v3(log_decay_q_low_tile + i);
                 vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_1 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_1 = load_v3(score + j * 80 + i);
                     const vec_v3 score_new4 = pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
                         score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
                         log_decay_k_low[(j0 + j)])) * 1.442695f), splat_v3(-INFINITY));
-                    store_v3(score + j * 64 + i, score_new4);
+                    store_v3(score + j * 80 + i, score_new4);
                     row_max_in = max_v3(row_max_in, score_new4);
                 }
                 store_v3(row_max + i, row_max_in);
@@ -2245,10 +2245,10 @@ TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task,
                 const vec_v3 log_decay_q_low_tile_7 = load_v3(log_decay_q_low_tile + i);
                 vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_5 = load_v3(score + j * 80 + i);
                     const vec_v3 score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
                         (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_v3(score + j * 64 + i, score_new8);
+                    store_v3(score + j * 80 + i, score_new8);
                     row_max_in = max_v3(row_max_in, score_new8);
                 }
                 store_v3(row_max + i, row_max_in);
@@ -2268,9 +2268,9 @@ TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task,
             const vec_v3 row_max_12 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_11 = load_v3(score + j * 64 + i);
+                const vec_v3 score_11 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new13 = exp2_v3(score_11 - row_max_12);
-                store_v3(score + j * 64 + i, score_new13);
+                store_v3(score + j * 80 + i, score_new13);
                 row_sum_in += score_new13;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -2304,12 +2304,12 @@ TARGET_v3 static void forgetting_row_sums_v3(const struct call *call, int64_t ta
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 8);
+    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 8);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(result + i, splat_v3(0.0f));
@@ -2322,7 +2322,7 @@ TARGET_v3 static void forgetting_row_sums_v3(const struct call *call, int64_t ta
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                result_in[vector] += load_v3(dout_tile + e * 64 + i) * (-load_v3(out_tile + e * 64 + i));
+                result_in[vector] += load_v3(dout_tile + e * 80 + i) * (-load_v3(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -2365,29 +2365,29 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
     const int64_t dout_row = call->p.dout.row;
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [j: 288, i: 64] */
-    float *const weight_3 = (float *)(void *)(work + 147456); /* [j: 288, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 221184); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 221440); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 221696); /* [d: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 238080); /* [d: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [j: 288, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 184320); /* [j: 288, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 276480); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 276736); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 276992); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 297472); /* [d: 64, i: 64 of 80] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
         + m) * call->dlog_decay_q_at.head : NULL;
     const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    float *const q_tile = (float *)(void *)(work + 254464); /* [d: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 270848); /* [e: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 287232); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 287488); /* [i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 287744); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 288000); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 317952); /* [d: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 338432); /* [e: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 358912); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 359168); /* [i: 64] */
+    float *const saved_0_tile = (float *)(void *)(work + 359424); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 359680); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 8);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -2410,9 +2410,9 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
     /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
-            store_v3(sum + d * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + d * 64 + i, splat_v3(0.0f));
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
+            store_v3(sum + d * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + d * 80 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -2420,7 +2420,7 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
         /* skips the tile if the decay makes all its weights too small to change a sum */
         const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1,
             1.4426950408889634) - min_of(saved_0_tile, i1 - i0, 1);
-        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
             64) * max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot4_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, dq + i0 * dq_row, dq_row, results);
@@ -2437,14 +2437,14 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
             const vec_v3 saved_0_tile_3 = load_v3(saved_0_tile + i);
             const vec_v3 row_0_tile_6 = load_v3(row_0_tile + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_0 = load_v3(score + j * 64 + i);
+                const vec_v3 score_0 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new4 = exp2_v3((score_0 + (((log_decay_q_tile_1 - log_decay_k[(j0 + j)]) +
                     (log_decay_q_low_tile_2 - log_decay_k_low[(j0 + j)])) * 1.442695f)) - saved_0_tile_3);
-                store_v3(score + j * 64 + i, score_new4);
-                const vec_v3 score_2_5 = load_v3(score_2 + j * 64 + i);
+                store_v3(score + j * 80 + i, score_new4);
+                const vec_v3 score_2_5 = load_v3(score_2 + j * 80 + i);
                 const vec_v3 score_2_new7 = score_2_5 + row_0_tile_6;
-                store_v3(score_2 + j * 64 + i, score_2_new7);
-                store_v3(weight_3 + j * 64 + i, score_2_new7 * (score_new4 * 0.125f));
+                store_v3(score_2 + j * 80 + i, score_2_new7);
+                store_v3(weight_3 + j * 80 + i, score_2_new7 * (score_new4 * 0.125f));
             }
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -2454,10 +2454,10 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
                     const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
                     vec_v3 row_sum_in = (vec_v3){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_9 = load_v3(score + j * 64 + i);
+                        const vec_v3 score_9 = load_v3(score + j * 80 + i);
                         const vec_v3 score_new10 = pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
-                            load_v3(score_2 + j * 64 + i) * score_9, splat_v3(0.0f));
-                        store_v3(score + j * 64 + i, score_new10);
+                            load_v3(score_2 + j * 80 + i) * score_9, splat_v3(0.0f));
+                        store_v3(score + j * 80 + i, score_new10);
                         row_sum_in += score_new10;
                     }
                     add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -2474,9 +2474,9 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 score_11 = load_v3(score + j * 64 + i);
-                            const vec_v3 score_new12 = load_v3(score_2 + j * 64 + i) * score_11;
-                            store_v3(score + j * 64 + i, score_new12);
+                            const vec_v3 score_11 = load_v3(score + j * 80 + i);
+                            const vec_v3 score_new12 = load_v3(score_2 + j * 80 + i) * score_11;
+                            store_v3(score + j * 80 + i, score_new12);
                             row_sum_in[vector] += score_new12;
                         }
                     }
@@ -2492,8 +2492,8 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const ints_v3 t_13 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_13, mask_v3),
-                            load_v3(weight_3 + j * 64 + i), splat_v3(0.0f)));
+                        store_v3(weight_3 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_13, mask_v3),
+                            load_v3(weight_3 + j * 80 + i), splat_v3(0.0f)));
                     }
                 }
             }
@@ -2510,7 +2510,7 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
                         in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
                             mask_v3);
                     }
-                    add_seen_v3(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_3 + j * 64, in_region, i1 - i0);
+                    add_seen_v3(64, sum, 80, k + j0 * k_row + j * k_row, 1, weight_3 + j * 80, in_region, i1 - i0);
                 }
             } else
                 dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
@@ -2520,7 +2520,7 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
         /* sum = sum */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(sum + d * 64 + i, load_v3(sum + d * 64 + i));
+                store_v3(sum + d * 80 + i, load_v3(sum + d * 80 + i));
             }
         }
     }
@@ -2532,7 +2532,7 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
     }
     if (dq) {
         /* dq = sum, transposed back */
-        transpose_out_v3(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 8);
+        transpose_out_v3(sum, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 8);
     }
     if (dlog_decay_q) {
         /* dlog_decay_q = row_sum */
@@ -2579,42 +2579,42 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 245760); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 246016); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 307200); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 307456); /* [j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 8);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
+        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 8);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
+                store_v3(sum + e * 80 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 80 + j, splat_v3(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.18033688f);
-            store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
-            store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
+            store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * 0.18033688f);
+            store_v3(sum_2 + d * 80 + j, splat_v3(0.0f));
+            store_v3(sum_2_compensation + d * 80 + j, splat_v3(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -2629,7 +2629,7 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
             /* skips the tile if the decay makes all its weights too small to change a sum */
             const double j_gap = max_gap(log_decay_q + m * log_decay_q_head + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0,
                 1, 1.4426950408889634) - min_of(saved_0 + m * saved_0_head + i0, i1 - i0, 1);
-            if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 64,
+            if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 80,
                 64) * max_norm_of_rows(q + m * q_head + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
@@ -2647,7 +2647,7 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
                 const vec_v3 log_decay_k_tile_0 = load_v3(log_decay_k_tile + j);
                 const vec_v3 log_decay_k_low_tile_1 = load_v3(log_decay_k_low_tile + j);
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v3(score + i * 64 + j, exp2_v3((load_v3(score + i * 64 + j) + ((((log_decay_q[m *
+                    store_v3(score + i * 80 + j, exp2_v3((load_v3(score + i * 80 + j) + ((((log_decay_q[m *
                         log_decay_q_head + (i0 + i)]) - log_decay_k_tile_0) + ((log_decay_q_low[m * log_decay_q_low_head
                         + (i0 + i)]) - log_decay_k_low_tile_1)) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 +
                         i)])));
@@ -2658,8 +2658,8 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_2 = j0 + j + lane_v3;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
-                            mask_v3), load_v3(score + i * 64 + j), splat_v3(0.0f)));
+                        store_v3(score + i * 80 + j, pick_v3(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
+                            mask_v3), load_v3(score + i * 80 + j), splat_v3(0.0f)));
                     }
                 }
             }
@@ -2676,7 +2676,7 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
+                        add_seen_v3(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -2688,8 +2688,8 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(score_2 + i * 64 + j, (load_v3(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0
-                                + i)])) * (load_v3(score + i * 64 + j) * 0.125f));
+                            store_v3(score_2 + i * 80 + j, (load_v3(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0
+                                + i)])) * (load_v3(score + i * 80 + j) * 0.125f));
                         }
                     }
                 }
@@ -2700,8 +2700,8 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_4 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_4 <= ((i0 + i) +
-                                query_start), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
+                            store_v3(score_2 + i * 80 + j, pick_v3(__builtin_convertvector(t_4 <= ((i0 + i) +
+                                query_start), mask_v3), load_v3(score_2 + i * 80 + j), splat_v3(0.0f)));
                         }
                     }
                 }
@@ -2719,7 +2719,7 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_5, mask_v3);
                         }
-                        add_seen_v3(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                        add_seen_v3(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -2732,7 +2732,7 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
+                store_v3(sum_2 + d * 80 + j, load_v3(sum_2 + d * 80 + j));
             }
         }
     }
@@ -2740,17 +2740,17 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
+                store_v3(sum + e * 80 + j, load_v3(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
+        transpose_out_v3(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
+        transpose_out_v3(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
     }
 }
 
@@ -2785,20 +2785,20 @@ TARGET_v3 static void forgetting_dlog_decay_k_v3(const struct call *call, int64_
     const int64_t dout_row = call->p.dout.row;
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const row_sum = (float *)(void *)(work + 147456); /* [j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 147712); /* [j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 184320); /* [j: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 184576); /* [j: 64] */
     float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
         + m) * call->dlog_decay_k_at.head : NULL;
-    float *const k_tile = (float *)(void *)(work + 147968); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 164352); /* [e: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 180736); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 180992); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(work + 184832); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 205312); /* [e: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 225792); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 226048); /* [j: 64] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 8);
     /* v_tile = v, with zeros beyond the last row */
-    transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
+    transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 8);
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
         log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -2808,7 +2808,7 @@ TARGET_v3 static void forgetting_dlog_decay_k_v3(const struct call *call, int64_
     /* k_tile = k_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.18033688f);
+            store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * 0.18033688f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2821,7 +2821,7 @@ TARGET_v3 static void forgetting_dlog_decay_k_v3(const struct call *call, int64_
         /* skips the tile if the decay makes all its weights too small to change a sum */
         const double j_gap = max_gap(log_decay_q + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0, 1,
             1.4426950408889634) - min_of(saved_0 + i0, i1 - i0, 1);
-        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 64,
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 80,
             64) * max_norm_of_rows(q + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
         /* score[i][j] = sum over d of q * k_tile */
         dot3_v3(round_up(j1 - j0, 8), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
@@ -2836,12 +2836,12 @@ TARGET_v3 static void forgetting_dlog_decay_k_v3(const struct call *call, int64_
                 const vec_v3 log_decay_k_low_tile_3 = load_v3(log_decay_k_low_tile + j);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_v3 score_2_1 = load_v3(score_2 + i * 64 + j);
+                    const vec_v3 score_2_1 = load_v3(score_2 + i * 80 + j);
                     const vec_v3 score_2_new4 = pick_v3(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
-                        mask_v3), (score_2_1 + row_0[(i0 + i)]) * (-exp2_v3((load_v3(score + i * 64 + j) +
+                        mask_v3), (score_2_1 + row_0[(i0 + i)]) * (-exp2_v3((load_v3(score + i * 80 + j) +
                         (((log_decay_q[(i0 + i)] - log_decay_k_tile_2) + (log_decay_q_low[(i0 + i)] -
                         log_decay_k_low_tile_3)) * 1.442695f)) - saved_0[(i0 + i)])), splat_v3(0.0f));
-                    store_v3(score_2 + i * 64 + j, score_2_new4);
+                    store_v3(score_2 + i * 80 + j, score_2_new4);
                     row_sum_in += score_2_new4;
                 }
                 add_v3(row_sum + j, row_sum_compensation + j, row_sum_in, splat_v3(1));
@@ -2855,11 +2855,11 @@ TARGET_v3 static void forgetting_dlog_decay_k_v3(const struct call *call, int64_
                 const vec_v3 log_decay_k_low_tile_7 = load_v3(log_decay_k_low_tile + j);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_v3 score_2_5 = load_v3(score_2 + i * 64 + j);
-                    const vec_v3 score_2_new8 = (score_2_5 + row_0[(i0 + i)]) * (-exp2_v3((load_v3(score + i * 64 + j) +
+                    const vec_v3 score_2_5 = load_v3(score_2 + i * 80 + j);
+                    const vec_v3 score_2_new8 = (score_2_5 + row_0[(i0 + i)]) * (-exp2_v3((load_v3(score + i * 80 + j) +
                         (((log_decay_q[(i0 + i)] - log_decay_k_tile_6) + (log_decay_q_low[(i0 + i)] -
                         log_decay_k_low_tile_7)) * 1.442695f)) - saved_0[(i0 + i)]));
-                    store_v3(score_2 + i * 64 + j, score_2_new8);
+                    store_v3(score_2 + i * 80 + j, score_2_new8);
                     row_sum_in += score_2_new8;
                 }
                 add_v3(row_sum + j, row_sum_compensation + j, row_sum_in, splat_v3(1));
@@ -3296,45 +3296,45 @@ APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot3_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot4_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
 }
 APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -3364,22 +3364,22 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
         * call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 123904); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 124160); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 154624); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 154880); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -3389,7 +3389,7 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3401,15 +3401,15 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            store_any(sum + e * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* skips the tile if the decay makes all its weights too small to change a sum */
         const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
-        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
             64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
             0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
@@ -3429,11 +3429,11 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
                 const vec_any log_decay_q_low_tile_3 = load_any(log_decay_q_low_tile + i);
                 vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_1 = load_any(score + j * 64 + i);
+                    const vec_any score_1 = load_any(score + j * 80 + i);
                     const vec_any score_new4 = pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
                         score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
                         log_decay_k_low[(j0 + j)])) * 1.442695f), splat_any(-INFINITY));
-                    store_any(score + j * 64 + i, score_new4);
+                    store_any(score + j * 80 + i, score_new4);
                     row_max_in = max_any(row_max_in, score_new4);
                 }
                 store_any(row_max + i, row_max_in);
@@ -3447,10 +3447,10 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
                 const vec_any log_decay_q_low_tile_7 = load_any(log_decay_q_low_tile + i);
                 vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_5 = load_any(score + j * 64 + i);
+                    const vec_any score_5 = load_any(score + j * 80 + i);
                     const vec_any score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
                         (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_any(score + j * 64 + i, score_new8);
+                    store_any(score + j * 80 + i, score_new8);
                     row_max_in = max_any(row_max_in, score_new8);
                 }
                 store_any(row_max + i, row_max_in);
@@ -3470,9 +3470,9 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
             const vec_any row_max_12 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_11 = load_any(score + j * 64 + i);
+                const vec_any score_11 = load_any(score + j * 80 + i);
                 const vec_any score_new13 = exp2_any(score_11 - row_max_12);
-                store_any(score + j * 64 + i, score_new13);
+                store_any(score + j * 80 + i, score_new13);
                 row_sum_in += score_new13;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -3488,7 +3488,7 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
                     in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
                         mask_any);
                 }
-                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -3498,7 +3498,7 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
         const vec_any row_sum_14 = load_any(row_sum + i);
         const mask_any t_15 = row_sum_14 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_15, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_14));
+            store_any(sum + e * 80 + i, pick_any(t_15, splat_any(0.0f), load_any(sum + e * 80 + i) / row_sum_14));
         }
     }
     if (saved_0) {
@@ -3510,7 +3510,7 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -3543,17 +3543,17 @@ static void forgetting_saved_any(const struct call *call, int64_t task, unsigned
         * call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 91136); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 91392); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 113664); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 113920); /* [i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -3563,7 +3563,7 @@ static void forgetting_saved_any(const struct call *call, int64_t task, unsigned
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3576,7 +3576,7 @@ static void forgetting_saved_any(const struct call *call, int64_t task, unsigned
         const int64_t j1 = min(j0 + 288, j_end);
         /* skips the tile if the decay makes all its weights too small to change a sum */
         const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
-        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
             64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
             0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
@@ -3594,11 +3594,11 @@ static void forgetting_saved_any(const struct call *call, int64_t task, unsigned
                 const vec_any log_decay_q_low_tile_3 = load_any(log_decay_q_low_tile + i);
                 vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_1 = load_any(score + j * 64 + i);
+                    const vec_any score_1 = load_any(score + j * 80 + i);
                     const vec_any score_new4 = pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
                         score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
                         log_decay_k_low[(j0 + j)])) * 1.442695f), splat_any(-INFINITY));
-                    store_any(score + j * 64 + i, score_new4);
+                    store_any(score + j * 80 + i, score_new4);
                     row_max_in = max_any(row_max_in, score_new4);
                 }
                 store_any(row_max + i, row_max_in);
@@ -3612,10 +3612,10 @@ static void forgetting_saved_any(const struct call *call, int64_t task, unsigned
                 const vec_any log_decay_q_low_tile_7 = load_any(log_decay_q_low_tile + i);
                 vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_5 = load_any(score + j * 64 + i);
+                    const vec_any score_5 = load_any(score + j * 80 + i);
                     const vec_any score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
                         (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_any(score + j * 64 + i, score_new8);
+                    store_any(score + j * 80 + i, score_new8);
                     row_max_in = max_any(row_max_in, score_new8);
                 }
                 store_any(row_max + i, row_max_in);
@@ -3635,9 +3635,9 @@ static void forgetting_saved_any(const struct call *call, int64_t task, unsigned
             const vec_any row_max_12 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_11 = load_any(score + j * 64 + i);
+                const vec_any score_11 = load_any(score + j * 80 + i);
                 const vec_any score_new13 = exp2_any(score_11 - row_max_12);
-                store_any(score + j * 64 + i, score_new13);
+                store_any(score + j * 80 + i, score_new13);
                 row_sum_in += score_new13;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -3671,12 +3671,12 @@ static void forgetting_row_sums_any(const struct call *call, int64_t task, unsig
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 4);
+    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 4);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(result + i, splat_any(0.0f));
@@ -3689,7 +3689,7 @@ static void forgetting_row_sums_any(const struct call *call, int64_t task, unsig
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                result_in[vector] += load_any(dout_tile + e * 64 + i) * (-load_any(out_tile + e * 64 + i));
+                result_in[vector] += load_any(dout_tile + e * 80 + i) * (-load_any(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -3732,29 +3732,29 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
     const int64_t dout_row = call->p.dout.row;
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [j: 288, i: 64] */
-    float *const weight_3 = (float *)(void *)(work + 147456); /* [j: 288, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 221184); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 221440); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 221696); /* [d: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 238080); /* [d: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [j: 288, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 184320); /* [j: 288, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 276480); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 276736); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 276992); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 297472); /* [d: 64, i: 64 of 80] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
         + m) * call->dlog_decay_q_at.head : NULL;
     const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    float *const q_tile = (float *)(void *)(work + 254464); /* [d: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 270848); /* [e: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 287232); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 287488); /* [i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 287744); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 288000); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 317952); /* [d: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 338432); /* [e: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 358912); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 359168); /* [i: 64] */
+    float *const saved_0_tile = (float *)(void *)(work + 359424); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 359680); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 4);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -3777,9 +3777,9 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
     /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
-            store_any(sum + d * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + d * 64 + i, splat_any(0.0f));
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
+            store_any(sum + d * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + d * 80 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -3787,7 +3787,7 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
         /* skips the tile if the decay makes all its weights too small to change a sum */
         const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1,
             1.4426950408889634) - min_of(saved_0_tile, i1 - i0, 1);
-        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
             64) * max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot4_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, dq + i0 * dq_row, dq_row,
@@ -3805,14 +3805,14 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
             const vec_any saved_0_tile_3 = load_any(saved_0_tile + i);
             const vec_any row_0_tile_6 = load_any(row_0_tile + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_0 = load_any(score + j * 64 + i);
+                const vec_any score_0 = load_any(score + j * 80 + i);
                 const vec_any score_new4 = exp2_any((score_0 + (((log_decay_q_tile_1 - log_decay_k[(j0 + j)]) +
                     (log_decay_q_low_tile_2 - log_decay_k_low[(j0 + j)])) * 1.442695f)) - saved_0_tile_3);
-                store_any(score + j * 64 + i, score_new4);
-                const vec_any score_2_5 = load_any(score_2 + j * 64 + i);
+                store_any(score + j * 80 + i, score_new4);
+                const vec_any score_2_5 = load_any(score_2 + j * 80 + i);
                 const vec_any score_2_new7 = score_2_5 + row_0_tile_6;
-                store_any(score_2 + j * 64 + i, score_2_new7);
-                store_any(weight_3 + j * 64 + i, score_2_new7 * (score_new4 * 0.125f));
+                store_any(score_2 + j * 80 + i, score_2_new7);
+                store_any(weight_3 + j * 80 + i, score_2_new7 * (score_new4 * 0.125f));
             }
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -3822,10 +3822,10 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
                     const ints_any t_8 = (i0 + i + lane_any) + query_start;
                     vec_any row_sum_in = (vec_any){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_9 = load_any(score + j * 64 + i);
+                        const vec_any score_9 = load_any(score + j * 80 + i);
                         const vec_any score_new10 = pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
-                            load_any(score_2 + j * 64 + i) * score_9, splat_any(0.0f));
-                        store_any(score + j * 64 + i, score_new10);
+                            load_any(score_2 + j * 80 + i) * score_9, splat_any(0.0f));
+                        store_any(score + j * 80 + i, score_new10);
                         row_sum_in += score_new10;
                     }
                     add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -3842,9 +3842,9 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any score_11 = load_any(score + j * 64 + i);
-                            const vec_any score_new12 = load_any(score_2 + j * 64 + i) * score_11;
-                            store_any(score + j * 64 + i, score_new12);
+                            const vec_any score_11 = load_any(score + j * 80 + i);
+                            const vec_any score_new12 = load_any(score_2 + j * 80 + i) * score_11;
+                            store_any(score + j * 80 + i, score_new12);
                             row_sum_in[vector] += score_new12;
                         }
                     }
@@ -3860,8 +3860,8 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const ints_any t_13 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_13, mask_any),
-                            load_any(weight_3 + j * 64 + i), splat_any(0.0f)));
+                        store_any(weight_3 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_13, mask_any),
+                            load_any(weight_3 + j * 80 + i), splat_any(0.0f)));
                     }
                 }
             }
@@ -3878,7 +3878,7 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
                         in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
                             mask_any);
                     }
-                    add_seen_any(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_3 + j * 64, in_region, i1 - i0);
+                    add_seen_any(64, sum, 80, k + j0 * k_row + j * k_row, 1, weight_3 + j * 80, in_region, i1 - i0);
                 }
             } else
                 dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
@@ -3888,7 +3888,7 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
         /* sum = sum */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(sum + d * 64 + i, load_any(sum + d * 64 + i));
+                store_any(sum + d * 80 + i, load_any(sum + d * 80 + i));
             }
         }
     }
@@ -3900,7 +3900,7 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
     }
     if (dq) {
         /* dq = sum, transposed back */
-        transpose_out_any(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 4);
+        transpose_out_any(sum, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 4);
     }
     if (dlog_decay_q) {
         /* dlog_decay_q = row_sum */
@@ -3947,42 +3947,42 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 245760); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 246016); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 307200); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 307456); /* [j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 4);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
+        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 4);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
+                store_any(sum + e * 80 + j, splat_any(0.0f));
+                store_any(sum_compensation + e * 80 + j, splat_any(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.18033688f);
-            store_any(sum_2 + d * 64 + j, splat_any(0.0f));
-            store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
+            store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * 0.18033688f);
+            store_any(sum_2 + d * 80 + j, splat_any(0.0f));
+            store_any(sum_2_compensation + d * 80 + j, splat_any(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -3997,7 +3997,7 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
             /* skips the tile if the decay makes all its weights too small to change a sum */
             const double j_gap = max_gap(log_decay_q + m * log_decay_q_head + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0,
                 1, 1.4426950408889634) - min_of(saved_0 + m * saved_0_head + i0, i1 - i0, 1);
-            if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 64,
+            if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 80,
                 64) * max_norm_of_rows(q + m * q_head + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
             /* score[i][j] = sum over d of q * k_tile */
             dot0_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
@@ -4015,7 +4015,7 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
                 const vec_any log_decay_k_tile_0 = load_any(log_decay_k_tile + j);
                 const vec_any log_decay_k_low_tile_1 = load_any(log_decay_k_low_tile + j);
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_any(score + i * 64 + j, exp2_any((load_any(score + i * 64 + j) + ((((log_decay_q[m *
+                    store_any(score + i * 80 + j, exp2_any((load_any(score + i * 80 + j) + ((((log_decay_q[m *
                         log_decay_q_head + (i0 + i)]) - log_decay_k_tile_0) + ((log_decay_q_low[m * log_decay_q_low_head
                         + (i0 + i)]) - log_decay_k_low_tile_1)) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 +
                         i)])));
@@ -4026,8 +4026,8 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_2 = j0 + j + lane_any;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
-                            mask_any), load_any(score + i * 64 + j), splat_any(0.0f)));
+                        store_any(score + i * 80 + j, pick_any(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
+                            mask_any), load_any(score + i * 80 + j), splat_any(0.0f)));
                     }
                 }
             }
@@ -4044,8 +4044,8 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
                         }
-                        add_seen_any(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            score + i * 64, in_region, j1 - j0);
+                        add_seen_any(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            score + i * 80, in_region, j1 - j0);
                     }
                 } else
                     dot6_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
@@ -4056,8 +4056,8 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(score_2 + i * 64 + j, (load_any(score_2 + i * 64 + j) + (row_0[m * row_0_head +
-                                (i0 + i)])) * (load_any(score + i * 64 + j) * 0.125f));
+                            store_any(score_2 + i * 80 + j, (load_any(score_2 + i * 80 + j) + (row_0[m * row_0_head +
+                                (i0 + i)])) * (load_any(score + i * 80 + j) * 0.125f));
                         }
                     }
                 }
@@ -4068,8 +4068,8 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_4 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_4 <= ((i0 + i) +
-                                query_start), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
+                            store_any(score_2 + i * 80 + j, pick_any(__builtin_convertvector(t_4 <= ((i0 + i) +
+                                query_start), mask_any), load_any(score_2 + i * 80 + j), splat_any(0.0f)));
                         }
                     }
                 }
@@ -4087,7 +4087,7 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_5, mask_any);
                         }
-                        add_seen_any(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                        add_seen_any(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -4100,7 +4100,7 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
+                store_any(sum_2 + d * 80 + j, load_any(sum_2 + d * 80 + j));
             }
         }
     }
@@ -4108,17 +4108,17 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
+                store_any(sum + e * 80 + j, load_any(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
+        transpose_out_any(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
+        transpose_out_any(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
     }
 }
 
@@ -4153,20 +4153,20 @@ static void forgetting_dlog_decay_k_any(const struct call *call, int64_t task, u
     const int64_t dout_row = call->p.dout.row;
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const row_sum = (float *)(void *)(work + 147456); /* [j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 147712); /* [j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 184320); /* [j: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 184576); /* [j: 64] */
     float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
         + m) * call->dlog_decay_k_at.head : NULL;
-    float *const k_tile = (float *)(void *)(work + 147968); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 164352); /* [e: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 180736); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 180992); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(work + 184832); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 205312); /* [e: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 225792); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 226048); /* [j: 64] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 4);
     /* v_tile = v, with zeros beyond the last row */
-    transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
+    transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 4);
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
         log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -4176,7 +4176,7 @@ static void forgetting_dlog_decay_k_any(const struct call *call, int64_t task, u
     /* k_tile = k_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.18033688f);
+            store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * 0.18033688f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4189,7 +4189,7 @@ static void forgetting_dlog_decay_k_any(const struct call *call, int64_t task, u
         /* skips the tile if the decay makes all its weights too small to change a sum */
         const double j_gap = max_gap(log_decay_q + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0, 1,
             1.4426950408889634) - min_of(saved_0 + i0, i1 - i0, 1);
-        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 64,
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 80,
             64) * max_norm_of_rows(q + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
         /* score[i][j] = sum over d of q * k_tile */
         dot3_any(round_up(j1 - j0, 4), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
@@ -4204,12 +4204,12 @@ static void forgetting_dlog_decay_k_any(const struct call *call, int64_t task, u
                 const vec_any log_decay_k_low_tile_3 = load_any(log_decay_k_low_tile + j);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_any score_2_1 = load_any(score_2 + i * 64 + j);
+                    const vec_any score_2_1 = load_any(score_2 + i * 80 + j);
                     const vec_any score_2_new4 = pick_any(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
-                        mask_any), (score_2_1 + row_0[(i0 + i)]) * (-exp2_any((load_any(score + i * 64 + j) +
+                        mask_any), (score_2_1 + row_0[(i0 + i)]) * (-exp2_any((load_any(score + i * 80 + j) +
                         (((log_decay_q[(i0 + i)] - log_decay_k_tile_2) + (log_decay_q_low[(i0 + i)] -
                         log_decay_k_low_tile_3)) * 1.442695f)) - saved_0[(i0 + i)])), splat_any(0.0f));
-                    store_any(score_2 + i * 64 + j, score_2_new4);
+                    store_any(score_2 + i * 80 + j, score_2_new4);
                     row_sum_in += score_2_new4;
                 }
                 add_any(row_sum + j, row_sum_compensation + j, row_sum_in, splat_any(1));
@@ -4223,11 +4223,11 @@ static void forgetting_dlog_decay_k_any(const struct call *call, int64_t task, u
                 const vec_any log_decay_k_low_tile_7 = load_any(log_decay_k_low_tile + j);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_any score_2_5 = load_any(score_2 + i * 64 + j);
-                    const vec_any score_2_new8 = (score_2_5 + row_0[(i0 + i)]) * (-exp2_any((load_any(score + i * 64 +
+                    const vec_any score_2_5 = load_any(score_2 + i * 80 + j);
+                    const vec_any score_2_new8 = (score_2_5 + row_0[(i0 + i)]) * (-exp2_any((load_any(score + i * 80 +
                         j) + (((log_decay_q[(i0 + i)] - log_decay_k_tile_6) + (log_decay_q_low[(i0 + i)] -
                         log_decay_k_low_tile_7)) * 1.442695f)) - saved_0[(i0 + i)]));
-                    store_any(score_2 + i * 64 + j, score_2_new8);
+                    store_any(score_2 + i * 80 + j, score_2_new8);
                     row_sum_in += score_2_new8;
                 }
                 add_any(row_sum + j, row_sum_compensation + j, row_sum_in, splat_any(1));
@@ -4344,13 +4344,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = forgetting_rows_v4, .tile = 64, .own = 124416, .of_pair = 128, .saves = 1};
+        return (struct version){.rows = forgetting_rows_v4, .tile = 64, .own = 155136, .of_pair = 128, .saves = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = forgetting_rows_v3, .tile = 64, .own = 124416, .of_pair = 128, .saves = 1};
+        return (struct version){.rows = forgetting_rows_v3, .tile = 64, .own = 155136, .of_pair = 128, .saves = 1};
 #endif
-    return (struct version){.rows = forgetting_rows_any, .tile = 64, .own = 124416, .of_pair = 128, .saves = 1};
+    return (struct version){.rows = forgetting_rows_any, .tile = 64, .own = 155136, .of_pair = 128, .saves = 1};
 }
 
 
@@ -4815,61 +4815,61 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = forgetting_saved_v4, .tile = 64, .own = 91648, .of_pair = 128};
+        return (struct version){.rows = forgetting_saved_v4, .tile = 64, .own = 114176, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = forgetting_saved_v3, .tile = 64, .own = 91648, .of_pair = 128};
+        return (struct version){.rows = forgetting_saved_v3, .tile = 64, .own = 114176, .of_pair = 128};
 #endif
-    return (struct version){.rows = forgetting_saved_any, .tile = 64, .own = 91648, .of_pair = 128};
+    return (struct version){.rows = forgetting_saved_any, .tile = 64, .own = 114176, .of_pair = 128};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = forgetting_row_sums_v4, .tile = 64, .own = 33024, .of_pair = 128};
+        return (struct version){.rows = forgetting_row_sums_v4, .tile = 64, .own = 41216, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = forgetting_row_sums_v3, .tile = 64, .own = 33024, .of_pair = 128};
+        return (struct version){.rows = forgetting_row_sums_v3, .tile = 64, .own = 41216, .of_pair = 128};
 #endif
-    return (struct version){.rows = forgetting_row_sums_any, .tile = 64, .own = 33024, .of_pair = 128};
+    return (struct version){.rows = forgetting_row_sums_any, .tile = 64, .own = 41216, .of_pair = 128};
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = forgetting_dq_dlog_decay_q_v4, .tile = 64, .own = 288256, .of_pair = 128,
+        return (struct version){.rows = forgetting_dq_dlog_decay_q_v4, .tile = 64, .own = 359936, .of_pair = 128,
             .wanted = wanted_0};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = forgetting_dq_dlog_decay_q_v3, .tile = 64, .own = 288256, .of_pair = 128,
+        return (struct version){.rows = forgetting_dq_dlog_decay_q_v3, .tile = 64, .own = 359936, .of_pair = 128,
             .wanted = wanted_0};
 #endif
-    return (struct version){.rows = forgetting_dq_dlog_decay_q_any, .tile = 64, .own = 288256, .of_pair = 128,
+    return (struct version){.rows = forgetting_dq_dlog_decay_q_any, .tile = 64, .own = 359936, .of_pair = 128,
         .wanted = wanted_0};
     case 3:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = forgetting_dk_dv_v4, .tile = 64, .own = 246272, .of_pair = 128,
+        return (struct version){.rows = forgetting_dk_dv_v4, .tile = 64, .own = 307712, .of_pair = 128,
             .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = forgetting_dk_dv_v3, .tile = 64, .own = 246272, .of_pair = 128,
+        return (struct version){.rows = forgetting_dk_dv_v3, .tile = 64, .own = 307712, .of_pair = 128,
             .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
 #endif
-    return (struct version){.rows = forgetting_dk_dv_any, .tile = 64, .own = 246272, .of_pair = 128, .wanted = wanted_1,
+    return (struct version){.rows = forgetting_dk_dv_any, .tile = 64, .own = 307712, .of_pair = 128, .wanted = wanted_1,
         .of_keys = OF_KEY_HEAD};
     case 4:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = forgetting_dlog_decay_k_v4, .tile = 64, .own = 181248, .of_pair = 128,
+        return (struct version){.rows = forgetting_dlog_decay_k_v4, .tile = 64, .own = 226304, .of_pair = 128,
             .wanted = wanted_2, .of_keys = OF_QUERY_HEAD};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = forgetting_dlog_decay_k_v3, .tile = 64, .own = 181248, .of_pair = 128,
+        return (struct version){.rows = forgetting_dlog_decay_k_v3, .tile = 64, .own = 226304, .of_pair = 128,
             .wanted = wanted_2, .of_keys = OF_QUERY_HEAD};
 #endif
-    return (struct version){.rows = forgetting_dlog_decay_k_any, .tile = 64, .own = 181248, .of_pair = 128,
+    return (struct version){.rows = forgetting_dlog_decay_k_any, .tile = 64, .own = 226304, .of_pair = 128,
         .wanted = wanted_2, .of_keys = OF_QUERY_HEAD};
     default:
 #if defined(__x86_64__)

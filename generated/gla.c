@@ -27,11 +27,11 @@
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
    Linear from 48 keys on: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65
    numbers.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 376832 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 415744 bytes of workspace per thread
      x86-64-v4  linear    tiles of 32 queries and 32 keys; 149504 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 376832 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 415744 bytes of workspace per thread
      x86-64-v3  linear    tiles of 32 queries and 32 keys; 149504 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 376832 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 415744 bytes of workspace per thread
      generic    linear    tiles of 32 queries and 32 keys; 149504 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -1039,20 +1039,20 @@ TARGET_v4 INLINE void decayed_rows_v4(int64_t lanes, int64_t rows, const int64_t
 TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
     const float *a_low, const float *y, const float *b, const float *b_low, float *w)
 {
-    decayed_v4(lanes, rows, /*steps=*/64, first, /*times=*/0.125f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/64, y,
-        b, b_low, /*y_step=*/288, w, /*w_row=*/64);
+    decayed_v4(lanes, rows, /*steps=*/64, first, /*times=*/0.125f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/80, y,
+        b, b_low, /*y_step=*/288, w, /*w_row=*/80);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -1085,7 +1085,7 @@ TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, int64_
     const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
@@ -1158,29 +1158,29 @@ TARGET_v4 static void gla_rows_v4(const struct call *call, int64_t task, unsigne
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const sum = (float *)(void *)(work + 73728); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 90112); /* [e: 64, i: 64] */
+    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 92160); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 112640); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 106496); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 122880); /* [d: 64, j: 288] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 196608); /* [d: 64, i: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 288] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
+    float *const q_tile = (float *)(void *)(work + 133120); /* [d: 64, i: 64 of 80] */
+    float *const k_tile = (float *)(void *)(work + 153600); /* [d: 64, j: 288] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 227328); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 247808); /* [d: 64, j: 288] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 321536); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 342016); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_padded_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 16);
+    transpose_padded_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 80, 16);
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
     transpose_padded_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-        log_decay_q_low_tile, 64, 16);
+        log_decay_q_low_tile, 80, 16);
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum + e * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -1196,7 +1196,7 @@ TARGET_v4 static void gla_rows_v4(const struct call *call, int64_t task, unsigne
         /* weight = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(weight + j * 64 + i, splat_v4(0.0f));
+                store_v4(weight + j * 80 + i, splat_v4(0.0f));
             }
         }
         /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
@@ -1207,8 +1207,8 @@ TARGET_v4 static void gla_rows_v4(const struct call *call, int64_t task, unsigne
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
-                        load_v4(weight + j * 64 + i), splat_v4(0.0f)));
+                    store_v4(weight + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
+                        load_v4(weight + j * 80 + i), splat_v4(0.0f)));
                 }
             }
         }
@@ -1223,7 +1223,7 @@ TARGET_v4 static void gla_rows_v4(const struct call *call, int64_t task, unsigne
                     in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
                         mask_v4);
                 }
-                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
+                add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, weight + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
@@ -1231,11 +1231,11 @@ TARGET_v4 static void gla_rows_v4(const struct call *call, int64_t task, unsigne
     /* sum = sum */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, load_v4(sum + e * 64 + i));
+            store_v4(sum + e * 80 + i, load_v4(sum + e * 80 + i));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -1639,41 +1639,41 @@ TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t ta
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const weight = (float *)(void *)(work + 73728); /* [d: 64, j: 288, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 4792320); /* [d: 64, i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 4808704); /* [d: 64, i: 64] */
-    float *const weight_2 = (float *)(void *)(work + 4825088); /* [d: 64, j: 288, i: 64] */
-    float *const row_sum_2 = (float *)(void *)(work + 9543680); /* [d: 64, i: 64] */
-    float *const row_sum_2_compensation = (float *)(void *)(work + 9560064); /* [d: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const weight = (float *)(void *)(work + 92160); /* [d: 64, j: 288, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 5990400); /* [d: 64, i: 64 of 80] */
+    float *const row_sum_compensation = (float *)(void *)(work + 6010880); /* [d: 64, i: 64 of 80] */
+    float *const weight_2 = (float *)(void *)(work + 6031360); /* [d: 64, j: 288, i: 64 of 80] */
+    float *const row_sum_2 = (float *)(void *)(work + 11929600); /* [d: 64, i: 64 of 80] */
+    float *const row_sum_2_compensation = (float *)(void *)(work + 11950080); /* [d: 64, i: 64 of 80] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
         + m) * call->dlog_decay_q_at.head : NULL;
     const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    float *const dout_tile = (float *)(void *)(work + 9576448); /* [e: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 9592832); /* [d: 64, i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 9609216); /* [d: 64, i: 64] */
-    float *const q_tile = (float *)(void *)(work + 9625600); /* [d: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 11970560); /* [e: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 11991040); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 12011520); /* [d: 64, i: 64 of 80] */
+    float *const q_tile = (float *)(void *)(work + 12032000); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 16);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_padded_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 16);
+    transpose_padded_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 80, 16);
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
     transpose_padded_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-        log_decay_q_low_tile, 64, 16);
+        log_decay_q_low_tile, 80, 16);
     if (dlog_decay_q) {
         /* q_tile = q, with zeros beyond the last row */
-        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(row_sum + d * 64 + i, splat_v4(0.0f));
-            store_v4(row_sum_compensation + d * 64 + i, splat_v4(0.0f));
-            store_v4(row_sum_2 + d * 64 + i, splat_v4(0.0f));
-            store_v4(row_sum_2_compensation + d * 64 + i, splat_v4(0.0f));
+            store_v4(row_sum + d * 80 + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + d * 80 + i, splat_v4(0.0f));
+            store_v4(row_sum_2 + d * 80 + i, splat_v4(0.0f));
+            store_v4(row_sum_2_compensation + d * 80 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -1690,19 +1690,19 @@ TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t ta
                 for (int64_t d = 0; d < 64; d++) {
                     vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_1 = load_v4(score + j * 64 + i);
+                        const vec_v4 score_1 = load_v4(score + j * 80 + i);
                         const float k_2 = k[(j0 + j) * k_row + d];
-                        const vec_v4 t_3 = exp2_v4(((load_v4(log_decay_q_tile + d * 64 + i) - (log_decay_k[(j0 + j) *
-                            log_decay_k_row + d])) + (load_v4(log_decay_q_low_tile + d * 64 + i) - (log_decay_k_low[(j0
+                        const vec_v4 t_3 = exp2_v4(((load_v4(log_decay_q_tile + d * 80 + i) - (log_decay_k[(j0 + j) *
+                            log_decay_k_row + d])) + (load_v4(log_decay_q_low_tile + d * 80 + i) - (log_decay_k_low[(j0
                             + j) * log_decay_k_low_row + d]))) * 1.442695f);
                         const vec_v4 weight_new4 = pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
                             score_1 * ((k_2 * t_3) * 0.125f), splat_v4(0.0f));
-                        store_v4(weight + d * 18432 + j * 64 + i, weight_new4);
+                        store_v4(weight + d * 23040 + j * 80 + i, weight_new4);
                         row_sum_in += weight_new4;
-                        store_v4(weight_2 + d * 18432 + j * 64 + i, score_1 * (((load_v4(q_tile + d * 64 + i) * 0.125f)
+                        store_v4(weight_2 + d * 23040 + j * 80 + i, score_1 * (((load_v4(q_tile + d * 80 + i) * 0.125f)
                             * k_2) * t_3));
                     }
-                    add_v4(row_sum + d * 64 + i, row_sum_compensation + d * 64 + i, row_sum_in, splat_v4(1));
+                    add_v4(row_sum + d * 80 + i, row_sum_compensation + d * 80 + i, row_sum_in, splat_v4(1));
                 }
             }
         }
@@ -1713,18 +1713,18 @@ TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t ta
                 for (int64_t d = 0; d < 64; d++) {
                     vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                        const vec_v4 score_5 = load_v4(score + j * 80 + i);
                         const float k_6 = k[(j0 + j) * k_row + d];
-                        const vec_v4 t_7 = exp2_v4(((load_v4(log_decay_q_tile + d * 64 + i) - (log_decay_k[(j0 + j) *
-                            log_decay_k_row + d])) + (load_v4(log_decay_q_low_tile + d * 64 + i) - (log_decay_k_low[(j0
+                        const vec_v4 t_7 = exp2_v4(((load_v4(log_decay_q_tile + d * 80 + i) - (log_decay_k[(j0 + j) *
+                            log_decay_k_row + d])) + (load_v4(log_decay_q_low_tile + d * 80 + i) - (log_decay_k_low[(j0
                             + j) * log_decay_k_low_row + d]))) * 1.442695f);
                         const vec_v4 weight_new8 = score_5 * ((k_6 * t_7) * 0.125f);
-                        store_v4(weight + d * 18432 + j * 64 + i, weight_new8);
+                        store_v4(weight + d * 23040 + j * 80 + i, weight_new8);
                         row_sum_in += weight_new8;
-                        store_v4(weight_2 + d * 18432 + j * 64 + i, score_5 * (((load_v4(q_tile + d * 64 + i) * 0.125f)
+                        store_v4(weight_2 + d * 23040 + j * 80 + i, score_5 * (((load_v4(q_tile + d * 80 + i) * 0.125f)
                             * k_6) * t_7));
                     }
-                    add_v4(row_sum + d * 64 + i, row_sum_compensation + d * 64 + i, row_sum_in, splat_v4(1));
+                    add_v4(row_sum + d * 80 + i, row_sum_compensation + d * 80 + i, row_sum_in, splat_v4(1));
                 }
             }
         }
@@ -1735,8 +1735,8 @@ TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t ta
                     const ints_v4 t_9 = (i0 + i + lane_v4) + query_start;
                     for (int64_t d = 0; d < 64; d++)
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight_2 + d * 18432 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9,
-                                mask_v4), load_v4(weight_2 + d * 18432 + j * 64 + i), splat_v4(0.0f)));
+                            store_v4(weight_2 + d * 23040 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9,
+                                mask_v4), load_v4(weight_2 + d * 23040 + j * 80 + i), splat_v4(0.0f)));
                         }
                 }
             }
@@ -1747,9 +1747,9 @@ TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t ta
                 for (int64_t d = 0; d < 64; d++) {
                     vec_v4 row_sum_2_in = (vec_v4){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_2_in += load_v4(weight_2 + d * 18432 + j * 64 + i);
+                        row_sum_2_in += load_v4(weight_2 + d * 23040 + j * 80 + i);
                     }
-                    add_v4(row_sum_2 + d * 64 + i, row_sum_2_compensation + d * 64 + i, row_sum_2_in, splat_v4(1));
+                    add_v4(row_sum_2 + d * 80 + i, row_sum_2_compensation + d * 80 + i, row_sum_2_in, splat_v4(1));
                 }
             }
         }
@@ -1757,17 +1757,17 @@ TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t ta
     /* row_sum = row_sum; row_sum_2 = row_sum_2 */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(row_sum + d * 64 + i, load_v4(row_sum + d * 64 + i));
-            store_v4(row_sum_2 + d * 64 + i, load_v4(row_sum_2 + d * 64 + i));
+            store_v4(row_sum + d * 80 + i, load_v4(row_sum + d * 80 + i));
+            store_v4(row_sum_2 + d * 80 + i, load_v4(row_sum_2 + d * 80 + i));
         }
     }
     if (dq) {
         /* dq = row_sum, transposed back */
-        transpose_out_v4(row_sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 16);
+        transpose_out_v4(row_sum, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 16);
     }
     if (dlog_decay_q) {
         /* dlog_decay_q = row_sum_2, transposed back */
-        transpose_out_v4(row_sum_2, 64, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row, 16);
+        transpose_out_v4(row_sum_2, 80, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row, 16);
     }
 }
 
@@ -1809,39 +1809,39 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
-    float *const weight = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
-    float *const weight_2 = (float *)(void *)(work + 180224); /* [d: 64, i: 288, j: 64] */
-    float *const row_sum = (float *)(void *)(work + 4898816); /* [d: 64, j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 4915200); /* [d: 64, j: 64] */
+    float *const weight = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const weight_2 = (float *)(void *)(work + 225280); /* [d: 64, i: 288, j: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 6123520); /* [d: 64, j: 64 of 80] */
+    float *const row_sum_compensation = (float *)(void *)(work + 6144000); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const q_tile = (float *)(void *)(work + 73728); /* [d: 64, i: 288] */
-    float *const k_tile = (float *)(void *)(work + 4931584); /* [d: 64, j: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 180224); /* [d: 64, i: 288] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 4947968); /* [d: 64, j: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 253952); /* [d: 64, i: 288] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 4964352); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 4980736); /* [e: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(work + 92160); /* [d: 64, i: 288] */
+    float *const k_tile = (float *)(void *)(work + 6164480); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 225280); /* [d: 64, i: 288] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 6184960); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 299008); /* [d: 64, i: 288] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 6205440); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 6225920); /* [e: 64, j: 64 of 80] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     if (dv) {
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 16);
     }
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
+        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 16);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
+                store_v4(sum + e * 80 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 80 + j, splat_v4(0.0f));
             }
         }
     }
@@ -1849,18 +1849,18 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(row_sum + d * 64 + j, splat_v4(0.0f));
-                store_v4(row_sum_compensation + d * 64 + j, splat_v4(0.0f));
+                store_v4(row_sum + d * 80 + j, splat_v4(0.0f));
+                store_v4(row_sum_compensation + d * 80 + j, splat_v4(0.0f));
             }
         }
     }
     for (int64_t m = 0; m < members; m++) {
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         transpose_padded_v4(log_decay_k + m * log_decay_k_head + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64,
-            log_decay_k_tile, 64, 16);
+            log_decay_k_tile, 80, 16);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_padded_v4(log_decay_k_low + m * log_decay_k_low_head + j0 * log_decay_k_low_row, log_decay_k_low_row,
-            j1 - j0, 64, log_decay_k_low_tile, 64, 16);
+            j1 - j0, 64, log_decay_k_low_tile, 80, 16);
         for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             if (dv) {
@@ -1875,7 +1875,7 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
                 /* weight = 0.0f */
                 for (int64_t i = 0; i < i1 - i0; i++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(weight + i * 64 + j, splat_v4(0.0f));
+                        store_v4(weight + i * 80 + j, splat_v4(0.0f));
                     }
                 }
                 /* weight += ((q_tile * 0.125f) * k_tile) * exp2(((log_decay_q_tile - log_decay_k_tile) +
@@ -1884,12 +1884,12 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         vec_v4 weight_in = (vec_v4){0};
                         for (int64_t d = 0; d < 64; d++) {
-                            weight_in += (((q_tile[d * 288 + i]) * 0.125f) * load_v4(k_tile + d * 64 + j)) *
-                                exp2_v4((((log_decay_q_tile[d * 288 + i]) - load_v4(log_decay_k_tile + d * 64 + j)) +
-                                ((log_decay_q_low_tile[d * 288 + i]) - load_v4(log_decay_k_low_tile + d * 64 + j))) *
+                            weight_in += (((q_tile[d * 288 + i]) * 0.125f) * load_v4(k_tile + d * 80 + j)) *
+                                exp2_v4((((log_decay_q_tile[d * 288 + i]) - load_v4(log_decay_k_tile + d * 80 + j)) +
+                                ((log_decay_q_low_tile[d * 288 + i]) - load_v4(log_decay_k_low_tile + d * 80 + j))) *
                                 1.442695f);
                         }
-                        store_v4(weight + i * 64 + j, load_v4(weight + i * 64 + j) + weight_in);
+                        store_v4(weight + i * 80 + j, load_v4(weight + i * 80 + j) + weight_in);
                     }
                 }
             }
@@ -1905,8 +1905,8 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_0 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(weight + i * 64 + j, pick_v4(__builtin_convertvector(t_0 <= ((i0 + i) +
-                                query_start), mask_v4), load_v4(weight + i * 64 + j), splat_v4(0.0f)));
+                            store_v4(weight + i * 80 + j, pick_v4(__builtin_convertvector(t_0 <= ((i0 + i) +
+                                query_start), mask_v4), load_v4(weight + i * 80 + j), splat_v4(0.0f)));
                         }
                     }
                 }
@@ -1924,8 +1924,8 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_1, mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            weight + i * 64, in_region, j1 - j0);
+                        add_seen_v4(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            weight + i * 80, in_region, j1 - j0);
                     }
                 } else
                     dot2_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight, sum,
@@ -1941,16 +1941,16 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
                             vec_v4 row_sum_in = (vec_v4){0};
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 const vec_v4 weight_2_new3 = pick_v4(__builtin_convertvector(t_2 <= ((i0 + i) +
-                                    query_start), mask_v4), load_v4(score + i * 64 + j) * (((q[m * q_head + (i0 + i) *
+                                    query_start), mask_v4), load_v4(score + i * 80 + j) * (((q[m * q_head + (i0 + i) *
                                     q_row + d]) * exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 + i) *
-                                    log_decay_q_row + d]) - load_v4(log_decay_k_tile + d * 64 + j)) +
+                                    log_decay_q_row + d]) - load_v4(log_decay_k_tile + d * 80 + j)) +
                                     ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i) * log_decay_q_low_row + d]) -
-                                    load_v4(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)) * 0.125f),
+                                    load_v4(log_decay_k_low_tile + d * 80 + j))) * 1.442695f)) * 0.125f),
                                     splat_v4(0.0f));
-                                store_v4(weight_2 + d * 18432 + i * 64 + j, weight_2_new3);
+                                store_v4(weight_2 + d * 23040 + i * 80 + j, weight_2_new3);
                                 row_sum_in += weight_2_new3;
                             }
-                            add_v4(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v4(1));
+                            add_v4(row_sum + d * 80 + j, row_sum_compensation + d * 80 + j, row_sum_in, splat_v4(1));
                         }
                     }
                 }
@@ -1963,15 +1963,15 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
                         for (int64_t d = 0; d < 64; d++) {
                             vec_v4 row_sum_in = (vec_v4){0};
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_v4 weight_2_new4 = load_v4(score + i * 64 + j) * (((q[m * q_head + (i0 + i) *
+                                const vec_v4 weight_2_new4 = load_v4(score + i * 80 + j) * (((q[m * q_head + (i0 + i) *
                                     q_row + d]) * exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 + i) *
-                                    log_decay_q_row + d]) - load_v4(log_decay_k_tile + d * 64 + j)) +
+                                    log_decay_q_row + d]) - load_v4(log_decay_k_tile + d * 80 + j)) +
                                     ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i) * log_decay_q_low_row + d]) -
-                                    load_v4(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)) * 0.125f);
-                                store_v4(weight_2 + d * 18432 + i * 64 + j, weight_2_new4);
+                                    load_v4(log_decay_k_low_tile + d * 80 + j))) * 1.442695f)) * 0.125f);
+                                store_v4(weight_2 + d * 23040 + i * 80 + j, weight_2_new4);
                                 row_sum_in += weight_2_new4;
                             }
-                            add_v4(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v4(1));
+                            add_v4(row_sum + d * 80 + j, row_sum_compensation + d * 80 + j, row_sum_in, splat_v4(1));
                         }
                     }
                 }
@@ -1982,7 +1982,7 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
         /* row_sum = row_sum */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(row_sum + d * 64 + j, load_v4(row_sum + d * 64 + j));
+                store_v4(row_sum + d * 80 + j, load_v4(row_sum + d * 80 + j));
             }
         }
     }
@@ -1990,17 +1990,17 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
+                store_v4(sum + e * 80 + j, load_v4(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = row_sum, transposed back */
-        transpose_out_v4(row_sum, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
+        transpose_out_v4(row_sum, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
+        transpose_out_v4(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
     }
 }
 
@@ -2037,32 +2037,32 @@ TARGET_v4 static void gla_dlog_decay_k_v4(const struct call *call, int64_t task,
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const weight = (float *)(void *)(work + 73728); /* [d: 64, i: 288, j: 64] */
-    float *const row_sum = (float *)(void *)(work + 4792320); /* [d: 64, j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 4808704); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const weight = (float *)(void *)(work + 92160); /* [d: 64, i: 288, j: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 5990400); /* [d: 64, j: 64 of 80] */
+    float *const row_sum_compensation = (float *)(void *)(work + 6010880); /* [d: 64, j: 64 of 80] */
     float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
         + m) * call->dlog_decay_k_at.head : NULL;
     const int64_t dlog_decay_k_row = call->dlog_decay_k_at.row;
-    float *const v_tile = (float *)(void *)(work + 4825088); /* [e: 64, j: 64] */
-    float *const k_tile = (float *)(void *)(work + 4841472); /* [d: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 4857856); /* [d: 64, j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 4874240); /* [d: 64, j: 64] */
+    float *const v_tile = (float *)(void *)(work + 6031360); /* [e: 64, j: 64 of 80] */
+    float *const k_tile = (float *)(void *)(work + 6051840); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 6072320); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 6092800); /* [d: 64, j: 64 of 80] */
     int64_t results = j1 - j0; /* rows of dlog_decay_k to prefetch during the first product */
     /* v_tile = v, with zeros beyond the last row */
-    transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
+    transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 16);
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 16);
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-    transpose_padded_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 64, 16);
+    transpose_padded_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 80, 16);
     /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
     transpose_padded_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-        log_decay_k_low_tile, 64, 16);
+        log_decay_k_low_tile, 80, 16);
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(row_sum + d * 64 + j, splat_v4(0.0f));
-            store_v4(row_sum_compensation + d * 64 + j, splat_v4(0.0f));
+            store_v4(row_sum + d * 80 + j, splat_v4(0.0f));
+            store_v4(row_sum_compensation + d * 80 + j, splat_v4(0.0f));
         }
     }
     for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
@@ -2080,14 +2080,14 @@ TARGET_v4 static void gla_dlog_decay_k_v4(const struct call *call, int64_t task,
                     vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         const vec_v4 weight_new1 = pick_v4(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
-                            mask_v4), load_v4(score + i * 64 + j) * (-((((q[(i0 + i) * q_row + d]) * 0.125f) *
-                            load_v4(k_tile + d * 64 + j)) * exp2_v4((((log_decay_q[(i0 + i) * log_decay_q_row + d]) -
-                            load_v4(log_decay_k_tile + d * 64 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row +
-                            d]) - load_v4(log_decay_k_low_tile + d * 64 + j))) * 1.442695f))), splat_v4(0.0f));
-                        store_v4(weight + d * 18432 + i * 64 + j, weight_new1);
+                            mask_v4), load_v4(score + i * 80 + j) * (-((((q[(i0 + i) * q_row + d]) * 0.125f) *
+                            load_v4(k_tile + d * 80 + j)) * exp2_v4((((log_decay_q[(i0 + i) * log_decay_q_row + d]) -
+                            load_v4(log_decay_k_tile + d * 80 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row +
+                            d]) - load_v4(log_decay_k_low_tile + d * 80 + j))) * 1.442695f))), splat_v4(0.0f));
+                        store_v4(weight + d * 23040 + i * 80 + j, weight_new1);
                         row_sum_in += weight_new1;
                     }
-                    add_v4(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v4(1));
+                    add_v4(row_sum + d * 80 + j, row_sum_compensation + d * 80 + j, row_sum_in, splat_v4(1));
                 }
             }
         }
@@ -2098,14 +2098,14 @@ TARGET_v4 static void gla_dlog_decay_k_v4(const struct call *call, int64_t task,
                 for (int64_t d = 0; d < 64; d++) {
                     vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        const vec_v4 weight_new2 = load_v4(score + i * 64 + j) * (-((((q[(i0 + i) * q_row + d]) *
-                            0.125f) * load_v4(k_tile + d * 64 + j)) * exp2_v4((((log_decay_q[(i0 + i) * log_decay_q_row
-                            + d]) - load_v4(log_decay_k_tile + d * 64 + j)) + ((log_decay_q_low[(i0 + i) *
-                            log_decay_q_low_row + d]) - load_v4(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)));
-                        store_v4(weight + d * 18432 + i * 64 + j, weight_new2);
+                        const vec_v4 weight_new2 = load_v4(score + i * 80 + j) * (-((((q[(i0 + i) * q_row + d]) *
+                            0.125f) * load_v4(k_tile + d * 80 + j)) * exp2_v4((((log_decay_q[(i0 + i) * log_decay_q_row
+                            + d]) - load_v4(log_decay_k_tile + d * 80 + j)) + ((log_decay_q_low[(i0 + i) *
+                            log_decay_q_low_row + d]) - load_v4(log_decay_k_low_tile + d * 80 + j))) * 1.442695f)));
+                        store_v4(weight + d * 23040 + i * 80 + j, weight_new2);
                         row_sum_in += weight_new2;
                     }
-                    add_v4(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v4(1));
+                    add_v4(row_sum + d * 80 + j, row_sum_compensation + d * 80 + j, row_sum_in, splat_v4(1));
                 }
             }
         }
@@ -2113,12 +2113,12 @@ TARGET_v4 static void gla_dlog_decay_k_v4(const struct call *call, int64_t task,
     /* row_sum = row_sum */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(row_sum + d * 64 + j, load_v4(row_sum + d * 64 + j));
+            store_v4(row_sum + d * 80 + j, load_v4(row_sum + d * 80 + j));
         }
     }
     if (dlog_decay_k) {
         /* dlog_decay_k = row_sum, transposed back */
-        transpose_out_v4(row_sum, 64, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, 16);
+        transpose_out_v4(row_sum, 80, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, 16);
     }
 }
 
@@ -2142,30 +2142,30 @@ TARGET_v4 static void gla_terms_dgate_v4(const struct call *call, int64_t task, 
     const int64_t dlog_decay_row = call->dlog_decay_at.row;
     float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k * 64 :
         NULL;
-    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
-    float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
+    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64 of 80] */
+    float *const dlog_decay_tile = (float *)(void *)(work + 20480); /* [d: 64, j: 64 of 80] */
     if (gate_array_stride_3 == 1) {
         /* gate_tile = gate_array, with zeros beyond the last row */
-        transpose_padded_v4(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 16);
+        transpose_padded_v4(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 80, 16);
     } else {
         /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                gate_tile[d * 64 + j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3] :
+                gate_tile[d * 80 + j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3] :
                     0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    transpose_padded_v4(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 16);
+    transpose_padded_v4(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 80, 16);
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(gate_tile + d * 64 + j, load_v4(dlog_decay_tile + d * 64 + j) * pick_v4(load_v4(gate_tile + d * 64
+            store_v4(gate_tile + d * 80 + j, load_v4(dlog_decay_tile + d * 80 + j) * pick_v4(load_v4(gate_tile + d * 80
                 + j) < (-1e+04f), splat_v4(0.0f), splat_v4(1.0f)));
         }
     }
     if (dgate_array) {
         /* dgate_array = gate_tile, transposed back */
-        transpose_out_v4(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64, 16);
+        transpose_out_v4(gate_tile, 80, 64, j1 - j0, dgate_array + j0 * 64, 64, 16);
     }
 }
 
@@ -3173,30 +3173,30 @@ TARGET_v4 static void gla_linear_terms_dgate_v4(const struct call *call, int64_t
     const int64_t dlog_decay_row = call->dlog_decay_at.row;
     float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k * 64 :
         NULL;
-    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
-    float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
+    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64 of 80] */
+    float *const dlog_decay_tile = (float *)(void *)(work + 20480); /* [d: 64, j: 64 of 80] */
     if (gate_array_stride_3 == 1) {
         /* gate_tile = gate_array, with zeros beyond the last row */
-        transpose_padded_v4(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 16);
+        transpose_padded_v4(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 80, 16);
     } else {
         /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++)
-                gate_tile[d * 64 + j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3] :
+                gate_tile[d * 80 + j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3] :
                     0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    transpose_padded_v4(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 16);
+    transpose_padded_v4(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 80, 16);
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(gate_tile + d * 64 + j, load_v4(dlog_decay_tile + d * 64 + j) * pick_v4(load_v4(gate_tile + d * 64
+            store_v4(gate_tile + d * 80 + j, load_v4(dlog_decay_tile + d * 80 + j) * pick_v4(load_v4(gate_tile + d * 80
                 + j) < (-1e+04f), splat_v4(0.0f), splat_v4(1.0f)));
         }
     }
     if (dgate_array) {
         /* dgate_array = gate_tile, transposed back */
-        transpose_out_v4(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64, 16);
+        transpose_out_v4(gate_tile, 80, 64, j1 - j0, dgate_array + j0 * 64, 64, 16);
     }
 }
 
@@ -4066,20 +4066,20 @@ TARGET_v3 INLINE void decayed_rows_v3(int64_t lanes, int64_t rows, const int64_t
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
     const float *a_low, const float *y, const float *b, const float *b_low, float *w)
 {
-    decayed_v3(lanes, rows, /*steps=*/64, first, /*times=*/0.125f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/64, y,
-        b, b_low, /*y_step=*/288, w, /*w_row=*/64);
+    decayed_v3(lanes, rows, /*steps=*/64, first, /*times=*/0.125f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/80, y,
+        b, b_low, /*y_step=*/288, w, /*w_row=*/80);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -4112,7 +4112,7 @@ TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, int64_
     const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
@@ -4185,29 +4185,29 @@ TARGET_v3 static void gla_rows_v3(const struct call *call, int64_t task, unsigne
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const sum = (float *)(void *)(work + 73728); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 90112); /* [e: 64, i: 64] */
+    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 92160); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 112640); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 106496); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 122880); /* [d: 64, j: 288] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 196608); /* [d: 64, i: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 288] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
+    float *const q_tile = (float *)(void *)(work + 133120); /* [d: 64, i: 64 of 80] */
+    float *const k_tile = (float *)(void *)(work + 153600); /* [d: 64, j: 288] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 227328); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 247808); /* [d: 64, j: 288] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 321536); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 342016); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_padded_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 8);
+    transpose_padded_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 80, 8);
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
     transpose_padded_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-        log_decay_q_low_tile, 64, 8);
+        log_decay_q_low_tile, 80, 8);
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum + e * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -4223,7 +4223,7 @@ TARGET_v3 static void gla_rows_v3(const struct call *call, int64_t task, unsigne
         /* weight = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(weight + j * 64 + i, splat_v3(0.0f));
+                store_v3(weight + j * 80 + i, splat_v3(0.0f));
             }
         }
         /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
@@ -4234,8 +4234,8 @@ TARGET_v3 static void gla_rows_v3(const struct call *call, int64_t task, unsigne
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
-                        load_v3(weight + j * 64 + i), splat_v3(0.0f)));
+                    store_v3(weight + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
+                        load_v3(weight + j * 80 + i), splat_v3(0.0f)));
                 }
             }
         }
@@ -4249,7 +4249,7 @@ TARGET_v3 static void gla_rows_v3(const struct call *call, int64_t task, unsigne
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
-                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
+                add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, weight + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
@@ -4257,11 +4257,11 @@ TARGET_v3 static void gla_rows_v3(const struct call *call, int64_t task, unsigne
     /* sum = sum */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, load_v3(sum + e * 64 + i));
+            store_v3(sum + e * 80 + i, load_v3(sum + e * 80 + i));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -4665,41 +4665,41 @@ TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t ta
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const weight = (float *)(void *)(work + 73728); /* [d: 64, j: 288, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 4792320); /* [d: 64, i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 4808704); /* [d: 64, i: 64] */
-    float *const weight_2 = (float *)(void *)(work + 4825088); /* [d: 64, j: 288, i: 64] */
-    float *const row_sum_2 = (float *)(void *)(work + 9543680); /* [d: 64, i: 64] */
-    float *const row_sum_2_compensation = (float *)(void *)(work + 9560064); /* [d: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const weight = (float *)(void *)(work + 92160); /* [d: 64, j: 288, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 5990400); /* [d: 64, i: 64 of 80] */
+    float *const row_sum_compensation = (float *)(void *)(work + 6010880); /* [d: 64, i: 64 of 80] */
+    float *const weight_2 = (float *)(void *)(work + 6031360); /* [d: 64, j: 288, i: 64 of 80] */
+    float *const row_sum_2 = (float *)(void *)(work + 11929600); /* [d: 64, i: 64 of 80] */
+    float *const row_sum_2_compensation = (float *)(void *)(work + 11950080); /* [d: 64, i: 64 of 80] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
         + m) * call->dlog_decay_q_at.head : NULL;
     const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    float *const dout_tile = (float *)(void *)(work + 9576448); /* [e: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 9592832); /* [d: 64, i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 9609216); /* [d: 64, i: 64] */
-    float *const q_tile = (float *)(void *)(work + 9625600); /* [d: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 11970560); /* [e: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 11991040); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 12011520); /* [d: 64, i: 64 of 80] */
+    float *const q_tile = (float *)(void *)(work + 12032000); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 8);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_padded_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 8);
+    transpose_padded_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 80, 8);
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
     transpose_padded_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-        log_decay_q_low_tile, 64, 8);
+        log_decay_q_low_tile, 80, 8);
     if (dlog_decay_q) {
         /* q_tile = q, with zeros beyond the last row */
-        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(row_sum + d * 64 + i, splat_v3(0.0f));
-            store_v3(row_sum_compensation + d * 64 + i, splat_v3(0.0f));
-            store_v3(row_sum_2 + d * 64 + i, splat_v3(0.0f));
-            store_v3(row_sum_2_compensation + d * 64 + i, splat_v3(0.0f));
+            store_v3(row_sum + d * 80 + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + d * 80 + i, splat_v3(0.0f));
+            store_v3(row_sum_2 + d * 80 + i, splat_v3(0.0f));
+            store_v3(row_sum_2_compensation + d * 80 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -4716,19 +4716,19 @@ TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t ta
                 for (int64_t d = 0; d < 64; d++) {
                     vec_v3 row_sum_in = (vec_v3){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_1 = load_v3(score + j * 64 + i);
+                        const vec_v3 score_1 = load_v3(score + j * 80 + i);
                         const float k_2 = k[(j0 + j) * k_row + d];
-                        const vec_v3 t_3 = exp2_v3(((load_v3(log_decay_q_tile + d * 64 + i) - (log_decay_k[(j0 + j) *
-                            log_decay_k_row + d])) + (load_v3(log_decay_q_low_tile + d * 64 + i) - (log_decay_k_low[(j0
+                        const vec_v3 t_3 = exp2_v3(((load_v3(log_decay_q_tile + d * 80 + i) - (log_decay_k[(j0 + j) *
+                            log_decay_k_row + d])) + (load_v3(log_decay_q_low_tile + d * 80 + i) - (log_decay_k_low[(j0
                             + j) * log_decay_k_low_row + d]))) * 1.442695f);
                         const vec_v3 weight_new4 = pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
                             score_1 * ((k_2 * t_3) * 0.125f), splat_v3(0.0f));
-                        store_v3(weight + d * 18432 + j * 64 + i, weight_new4);
+                        store_v3(weight + d * 23040 + j * 80 + i, weight_new4);
                         row_sum_in += weight_new4;
-                        store_v3(weight_2 + d * 18432 + j * 64 + i, score_1 * (((load_v3(q_tile + d * 64 + i) * 0.125f)
+                        store_v3(weight_2 + d * 23040 + j * 80 + i, score_1 * (((load_v3(q_tile + d * 80 + i) * 0.125f)
                             * k_2) * t_3));
                     }
-                    add_v3(row_sum + d * 64 + i, row_sum_compensation + d * 64 + i, row_sum_in, splat_v3(1));
+                    add_v3(row_sum + d * 80 + i, row_sum_compensation + d * 80 + i, row_sum_in, splat_v3(1));
                 }
             }
         }
@@ -4739,18 +4739,18 @@ TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t ta
                 for (int64_t d = 0; d < 64; d++) {
                     vec_v3 row_sum_in = (vec_v3){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                        const vec_v3 score_5 = load_v3(score + j * 80 + i);
                         const float k_6 = k[(j0 + j) * k_row + d];
-                        const vec_v3 t_7 = exp2_v3(((load_v3(log_decay_q_tile + d * 64 + i) - (log_decay_k[(j0 + j) *
-                            log_decay_k_row + d])) + (load_v3(log_decay_q_low_tile + d * 64 + i) - (log_decay_k_low[(j0
+                        const vec_v3 t_7 = exp2_v3(((load_v3(log_decay_q_tile + d * 80 + i) - (log_decay_k[(j0 + j) *
+                            log_decay_k_row + d])) + (load_v3(log_decay_q_low_tile + d * 80 + i) - (log_decay_k_low[(j0
                             + j) * log_decay_k_low_row + d]))) * 1.442695f);
                         const vec_v3 weight_new8 = score_5 * ((k_6 * t_7) * 0.125f);
-                        store_v3(weight + d * 18432 + j * 64 + i, weight_new8);
+                        store_v3(weight + d * 23040 + j * 80 + i, weight_new8);
                         row_sum_in += weight_new8;
-                        store_v3(weight_2 + d * 18432 + j * 64 + i, score_5 * (((load_v3(q_tile + d * 64 + i) * 0.125f)
+                        store_v3(weight_2 + d * 23040 + j * 80 + i, score_5 * (((load_v3(q_tile + d * 80 + i) * 0.125f)
                             * k_6) * t_7));
                     }
-                    add_v3(row_sum + d * 64 + i, row_sum_compensation + d * 64 + i, row_sum_in, splat_v3(1));
+                    add_v3(row_sum + d * 80 + i, row_sum_compensation + d * 80 + i, row_sum_in, splat_v3(1));
                 }
             }
         }
@@ -4761,8 +4761,8 @@ TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t ta
                     const ints_v3 t_9 = (i0 + i + lane_v3) + query_start;
                     for (int64_t d = 0; d < 64; d++)
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight_2 + d * 18432 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9,
-                                mask_v3), load_v3(weight_2 + d * 18432 + j * 64 + i), splat_v3(0.0f)));
+                            store_v3(weight_2 + d * 23040 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9,
+                                mask_v3), load_v3(weight_2 + d * 23040 + j * 80 + i), splat_v3(0.0f)));
                         }
                 }
             }
@@ -4773,9 +4773,9 @@ TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t ta
                 for (int64_t d = 0; d < 64; d++) {
                     vec_v3 row_sum_2_in = (vec_v3){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_2_in += load_v3(weight_2 + d * 18432 + j * 64 + i);
+                        row_sum_2_in += load_v3(weight_2 + d * 23040 + j * 80 + i);
                     }
-                    add_v3(row_sum_2 + d * 64 + i, row_sum_2_compensation + d * 64 + i, row_sum_2_in, splat_v3(1));
+                    add_v3(row_sum_2 + d * 80 + i, row_sum_2_compensation + d * 80 + i, row_sum_2_in, splat_v3(1));
                 }
             }
         }
@@ -4783,17 +4783,17 @@ TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t ta
     /* row_sum = row_sum; row_sum_2 = row_sum_2 */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(row_sum + d * 64 + i, load_v3(row_sum + d * 64 + i));
-            store_v3(row_sum_2 + d * 64 + i, load_v3(row_sum_2 + d * 64 + i));
+            store_v3(row_sum + d * 80 + i, load_v3(row_sum + d * 80 + i));
+            store_v3(row_sum_2 + d * 80 + i, load_v3(row_sum_2 + d * 80 + i));
         }
     }
     if (dq) {
         /* dq = row_sum, transposed back */
-        transpose_out_v3(row_sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 8);
+        transpose_out_v3(row_sum, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 8);
     }
     if (dlog_decay_q) {
         /* dlog_decay_q = row_sum_2, transposed back */
-        transpose_out_v3(row_sum_2, 64, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row, 8);
+        transpose_out_v3(row_sum_2, 80, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row, 8);
     }
 }
 
@@ -4835,39 +4835,39 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
-    float *const weight = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
-    float *const weight_2 = (float *)(void *)(work + 180224); /* [d: 64, i: 288, j: 64] */
-    float *const row_sum = (float *)(void *)(work + 4898816); /* [d: 64, j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 4915200); /* [d: 64, j: 64] */
+    float *const weight = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const weight_2 = (float *)(void *)(work + 225280); /* [d: 64, i: 288, j: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 6123520); /* [d: 64, j: 64 of 80] */
+    float *const row_sum_compensation = (float *)(void *)(work + 6144000); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const q_tile = (float *)(void *)(work + 73728); /* [d: 64, i: 288] */
-    float *const k_tile = (float *)(void *)(work + 4931584); /* [d: 64, j: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 180224); /* [d: 64, i: 288] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 4947968); /* [d: 64, j: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 253952); /* [d: 64, i: 288] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 4964352); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 4980736); /* [e: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(work + 92160); /* [d: 64, i: 288] */
+    float *const k_tile = (float *)(void *)(work + 6164480); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 225280); /* [d: 64, i: 288] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 6184960); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 299008); /* [d: 64, i: 288] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 6205440); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 6225920); /* [e: 64, j: 64 of 80] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     if (dv) {
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 8);
     }
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
+        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 8);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
+                store_v3(sum + e * 80 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 80 + j, splat_v3(0.0f));
             }
         }
     }
@@ -4875,18 +4875,18 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(row_sum + d * 64 + j, splat_v3(0.0f));
-                store_v3(row_sum_compensation + d * 64 + j, splat_v3(0.0f));
+                store_v3(row_sum + d * 80 + j, splat_v3(0.0f));
+                store_v3(row_sum_compensation + d * 80 + j, splat_v3(0.0f));
             }
         }
     }
     for (int64_t m = 0; m < members; m++) {
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         transpose_padded_v3(log_decay_k + m * log_decay_k_head + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64,
-            log_decay_k_tile, 64, 8);
+            log_decay_k_tile, 80, 8);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_padded_v3(log_decay_k_low + m * log_decay_k_low_head + j0 * log_decay_k_low_row, log_decay_k_low_row,
-            j1 - j0, 64, log_decay_k_low_tile, 64, 8);
+            j1 - j0, 64, log_decay_k_low_tile, 80, 8);
         for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             if (dv) {
@@ -4901,7 +4901,7 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
                 /* weight = 0.0f */
                 for (int64_t i = 0; i < i1 - i0; i++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(weight + i * 64 + j, splat_v3(0.0f));
+                        store_v3(weight + i * 80 + j, splat_v3(0.0f));
                     }
                 }
                 /* weight += ((q_tile * 0.125f) * k_tile) * exp2(((log_decay_q_tile - log_decay_k_tile) +
@@ -4910,12 +4910,12 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         vec_v3 weight_in = (vec_v3){0};
                         for (int64_t d = 0; d < 64; d++) {
-                            weight_in += (((q_tile[d * 288 + i]) * 0.125f) * load_v3(k_tile + d * 64 + j)) *
-                                exp2_v3((((log_decay_q_tile[d * 288 + i]) - load_v3(log_decay_k_tile + d * 64 + j)) +
-                                ((log_decay_q_low_tile[d * 288 + i]) - load_v3(log_decay_k_low_tile + d * 64 + j))) *
+                            weight_in += (((q_tile[d * 288 + i]) * 0.125f) * load_v3(k_tile + d * 80 + j)) *
+                                exp2_v3((((log_decay_q_tile[d * 288 + i]) - load_v3(log_decay_k_tile + d * 80 + j)) +
+                                ((log_decay_q_low_tile[d * 288 + i]) - load_v3(log_decay_k_low_tile + d * 80 + j))) *
                                 1.442695f);
                         }
-                        store_v3(weight + i * 64 + j, load_v3(weight + i * 64 + j) + weight_in);
+                        store_v3(weight + i * 80 + j, load_v3(weight + i * 80 + j) + weight_in);
                     }
                 }
             }
@@ -4931,8 +4931,8 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_0 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(weight + i * 64 + j, pick_v3(__builtin_convertvector(t_0 <= ((i0 + i) +
-                                query_start), mask_v3), load_v3(weight + i * 64 + j), splat_v3(0.0f)));
+                            store_v3(weight + i * 80 + j, pick_v3(__builtin_convertvector(t_0 <= ((i0 + i) +
+                                query_start), mask_v3), load_v3(weight + i * 80 + j), splat_v3(0.0f)));
                         }
                     }
                 }
@@ -4950,8 +4950,8 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_1, mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            weight + i * 64, in_region, j1 - j0);
+                        add_seen_v3(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            weight + i * 80, in_region, j1 - j0);
                     }
                 } else
                     dot2_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight, sum,
@@ -4967,16 +4967,16 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
                             vec_v3 row_sum_in = (vec_v3){0};
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 const vec_v3 weight_2_new3 = pick_v3(__builtin_convertvector(t_2 <= ((i0 + i) +
-                                    query_start), mask_v3), load_v3(score + i * 64 + j) * (((q[m * q_head + (i0 + i) *
+                                    query_start), mask_v3), load_v3(score + i * 80 + j) * (((q[m * q_head + (i0 + i) *
                                     q_row + d]) * exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 + i) *
-                                    log_decay_q_row + d]) - load_v3(log_decay_k_tile + d * 64 + j)) +
+                                    log_decay_q_row + d]) - load_v3(log_decay_k_tile + d * 80 + j)) +
                                     ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i) * log_decay_q_low_row + d]) -
-                                    load_v3(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)) * 0.125f),
+                                    load_v3(log_decay_k_low_tile + d * 80 + j))) * 1.442695f)) * 0.125f),
                                     splat_v3(0.0f));
-                                store_v3(weight_2 + d * 18432 + i * 64 + j, weight_2_new3);
+                                store_v3(weight_2 + d * 23040 + i * 80 + j, weight_2_new3);
                                 row_sum_in += weight_2_new3;
                             }
-                            add_v3(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v3(1));
+                            add_v3(row_sum + d * 80 + j, row_sum_compensation + d * 80 + j, row_sum_in, splat_v3(1));
                         }
                     }
                 }
@@ -4989,15 +4989,15 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
                         for (int64_t d = 0; d < 64; d++) {
                             vec_v3 row_sum_in = (vec_v3){0};
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_v3 weight_2_new4 = load_v3(score + i * 64 + j) * (((q[m * q_head + (i0 + i) *
+                                const vec_v3 weight_2_new4 = load_v3(score + i * 80 + j) * (((q[m * q_head + (i0 + i) *
                                     q_row + d]) * exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 + i) *
-                                    log_decay_q_row + d]) - load_v3(log_decay_k_tile + d * 64 + j)) +
+                                    log_decay_q_row + d]) - load_v3(log_decay_k_tile + d * 80 + j)) +
                                     ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i) * log_decay_q_low_row + d]) -
-                                    load_v3(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)) * 0.125f);
-                                store_v3(weight_2 + d * 18432 + i * 64 + j, weight_2_new4);
+                                    load_v3(log_decay_k_low_tile + d * 80 + j))) * 1.442695f)) * 0.125f);
+                                store_v3(weight_2 + d * 23040 + i * 80 + j, weight_2_new4);
                                 row_sum_in += weight_2_new4;
                             }
-                            add_v3(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v3(1));
+                            add_v3(row_sum + d * 80 + j, row_sum_compensation + d * 80 + j, row_sum_in, splat_v3(1));
                         }
                     }
                 }
@@ -5008,7 +5008,7 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
         /* row_sum = row_sum */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(row_sum + d * 64 + j, load_v3(row_sum + d * 64 + j));
+                store_v3(row_sum + d * 80 + j, load_v3(row_sum + d * 80 + j));
             }
         }
     }
@@ -5016,17 +5016,17 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
+                store_v3(sum + e * 80 + j, load_v3(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = row_sum, transposed back */
-        transpose_out_v3(row_sum, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
+        transpose_out_v3(row_sum, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
+        transpose_out_v3(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
     }
 }
 
@@ -5063,32 +5063,32 @@ TARGET_v3 static void gla_dlog_decay_k_v3(const struct call *call, int64_t task,
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const weight = (float *)(void *)(work + 73728); /* [d: 64, i: 288, j: 64] */
-    float *const row_sum = (float *)(void *)(work + 4792320); /* [d: 64, j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 4808704); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const weight = (float *)(void *)(work + 92160); /* [d: 64, i: 288, j: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 5990400); /* [d: 64, j: 64 of 80] */
+    float *const row_sum_compensation = (float *)(void *)(work + 6010880); /* [d: 64, j: 64 of 80] */
     float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
         + m) * call->dlog_decay_k_at.head : NULL;
     const int64_t dlog_decay_k_row = call->dlog_decay_k_at.row;
-    float *const v_tile = (float *)(void *)(work + 4825088); /* [e: 64, j: 64] */
-    float *const k_tile = (float *)(void *)(work + 4841472); /* [d: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 4857856); /* [d: 64, j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 4874240); /* [d: 64, j: 64] */
+    float *const v_tile = (float *)(void *)(work + 6031360); /* [e: 64, j: 64 of 80] */
+    float *const k_tile = (float *)(void *)(work + 6051840); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 6072320); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 6092800); /* [d: 64, j: 64 of 80] */
     int64_t results = j1 - j0; /* rows of dlog_decay_k to prefetch during the first product */
     /* v_tile = v, with zeros beyond the last row */
-    transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
+    transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 8);
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 8);
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-    transpose_padded_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 64, 8);
+    transpose_padded_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 80, 8);
     /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
     transpose_padded_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-        log_decay_k_low_tile, 64, 8);
+        log_decay_k_low_tile, 80, 8);
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(row_sum + d * 64 + j, splat_v3(0.0f));
-            store_v3(row_sum_compensation + d * 64 + j, splat_v3(0.0f));
+            store_v3(row_sum + d * 80 + j, splat_v3(0.0f));
+            store_v3(row_sum_compensation + d * 80 + j, splat_v3(0.0f));
         }
     }
     for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
@@ -5106,14 +5106,14 @@ TARGET_v3 static void gla_dlog_decay_k_v3(const struct call *call, int64_t task,
                     vec_v3 row_sum_in = (vec_v3){0};
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         const vec_v3 weight_new1 = pick_v3(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
-                            mask_v3), load_v3(score + i * 64 + j) * (-((((q[(i0 + i) * q_row + d]) * 0.125f) *
-                            load_v3(k_tile + d * 64 + j)) * exp2_v3((((log_decay_q[(i0 + i) * log_decay_q_row + d]) -
-                            load_v3(log_decay_k_tile + d * 64 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row +
-                            d]) - load_v3(log_decay_k_low_tile + d * 64 + j))) * 1.442695f))), splat_v3(0.0f));
-                        store_v3(weight + d * 18432 + i * 64 + j, weight_new1);
+                            mask_v3), load_v3(score + i * 80 + j) * (-((((q[(i0 + i) * q_row + d]) * 0.125f) *
+                            load_v3(k_tile + d * 80 + j)) * exp2_v3((((log_decay_q[(i0 + i) * log_decay_q_row + d]) -
+                            load_v3(log_decay_k_tile + d * 80 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row +
+                            d]) - load_v3(log_decay_k_low_tile + d * 80 + j))) * 1.442695f))), splat_v3(0.0f));
+                        store_v3(weight + d * 23040 + i * 80 + j, weight_new1);
                         row_sum_in += weight_new1;
                     }
-                    add_v3(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v3(1));
+                    add_v3(row_sum + d * 80 + j, row_sum_compensation + d * 80 + j, row_sum_in, splat_v3(1));
                 }
             }
         }
@@ -5124,14 +5124,14 @@ TARGET_v3 static void gla_dlog_decay_k_v3(const struct call *call, int64_t task,
                 for (int64_t d = 0; d < 64; d++) {
                     vec_v3 row_sum_in = (vec_v3){0};
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        const vec_v3 weight_new2 = load_v3(score + i * 64 + j) * (-((((q[(i0 + i) * q_row + d]) *
-                            0.125f) * load_v3(k_tile + d * 64 + j)) * exp2_v3((((log_decay_q[(i0 + i) * log_decay_q_row
-                            + d]) - load_v3(log_decay_k_tile + d * 64 + j)) + ((log_decay_q_low[(i0 + i) *
-                            log_decay_q_low_row + d]) - load_v3(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)));
-                        store_v3(weight + d * 18432 + i * 64 + j, weight_new2);
+                        const vec_v3 weight_new2 = load_v3(score + i * 80 + j) * (-((((q[(i0 + i) * q_row + d]) *
+                            0.125f) * load_v3(k_tile + d * 80 + j)) * exp2_v3((((log_decay_q[(i0 + i) * log_decay_q_row
+                            + d]) - load_v3(log_decay_k_tile + d * 80 + j)) + ((log_decay_q_low[(i0 + i) *
+                            log_decay_q_low_row + d]) - load_v3(log_decay_k_low_tile + d * 80 + j))) * 1.442695f)));
+                        store_v3(weight + d * 23040 + i * 80 + j, weight_new2);
                         row_sum_in += weight_new2;
                     }
-                    add_v3(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v3(1));
+                    add_v3(row_sum + d * 80 + j, row_sum_compensation + d * 80 + j, row_sum_in, splat_v3(1));
                 }
             }
         }
@@ -5139,12 +5139,12 @@ TARGET_v3 static void gla_dlog_decay_k_v3(const struct call *call, int64_t task,
     /* row_sum = row_sum */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(row_sum + d * 64 + j, load_v3(row_sum + d * 64 + j));
+            store_v3(row_sum + d * 80 + j, load_v3(row_sum + d * 80 + j));
         }
     }
     if (dlog_decay_k) {
         /* dlog_decay_k = row_sum, transposed back */
-        transpose_out_v3(row_sum, 64, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, 8);
+        transpose_out_v3(row_sum, 80, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, 8);
     }
 }
 
@@ -5168,30 +5168,30 @@ TARGET_v3 static void gla_terms_dgate_v3(const struct call *call, int64_t task, 
     const int64_t dlog_decay_row = call->dlog_decay_at.row;
     float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k * 64 :
         NULL;
-    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
-    float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
+    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64 of 80] */
+    float *const dlog_decay_tile = (float *)(void *)(work + 20480); /* [d: 64, j: 64 of 80] */
     if (gate_array_stride_3 == 1) {
         /* gate_tile = gate_array, with zeros beyond the last row */
-        transpose_padded_v3(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 8);
+        transpose_padded_v3(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 80, 8);
     } else {
         /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                gate_tile[d * 64 + j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3] :
+                gate_tile[d * 80 + j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3] :
                     0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    transpose_padded_v3(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 8);
+    transpose_padded_v3(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 80, 8);
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(gate_tile + d * 64 + j, load_v3(dlog_decay_tile + d * 64 + j) * pick_v3(load_v3(gate_tile + d * 64
+            store_v3(gate_tile + d * 80 + j, load_v3(dlog_decay_tile + d * 80 + j) * pick_v3(load_v3(gate_tile + d * 80
                 + j) < (-1e+04f), splat_v3(0.0f), splat_v3(1.0f)));
         }
     }
     if (dgate_array) {
         /* dgate_array = gate_tile, transposed back */
-        transpose_out_v3(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64, 8);
+        transpose_out_v3(gate_tile, 80, 64, j1 - j0, dgate_array + j0 * 64, 64, 8);
     }
 }
 
@@ -6205,30 +6205,30 @@ TARGET_v3 static void gla_linear_terms_dgate_v3(const struct call *call, int64_t
     const int64_t dlog_decay_row = call->dlog_decay_at.row;
     float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k * 64 :
         NULL;
-    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
-    float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
+    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64 of 80] */
+    float *const dlog_decay_tile = (float *)(void *)(work + 20480); /* [d: 64, j: 64 of 80] */
     if (gate_array_stride_3 == 1) {
         /* gate_tile = gate_array, with zeros beyond the last row */
-        transpose_padded_v3(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 8);
+        transpose_padded_v3(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 80, 8);
     } else {
         /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++)
-                gate_tile[d * 64 + j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3] :
+                gate_tile[d * 80 + j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3] :
                     0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    transpose_padded_v3(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 8);
+    transpose_padded_v3(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 80, 8);
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(gate_tile + d * 64 + j, load_v3(dlog_decay_tile + d * 64 + j) * pick_v3(load_v3(gate_tile + d * 64
+            store_v3(gate_tile + d * 80 + j, load_v3(dlog_decay_tile + d * 80 + j) * pick_v3(load_v3(gate_tile + d * 80
                 + j) < (-1e+04f), splat_v3(0.0f), splat_v3(1.0f)));
         }
     }
     if (dgate_array) {
         /* dgate_array = gate_tile, transposed back */
-        transpose_out_v3(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64, 8);
+        transpose_out_v3(gate_tile, 80, 64, j1 - j0, dgate_array + j0 * 64, 64, 8);
     }
 }
 
@@ -7083,20 +7083,20 @@ INLINE void decayed_rows_any(int64_t lanes, int64_t rows, const int64_t steps, i
 APART void dot0_any(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a, const float *a_low,
     const float *y, const float *b, const float *b_low, float *w)
 {
-    decayed_any(lanes, rows, /*steps=*/64, first, /*times=*/0.125f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/64, y,
-        b, b_low, /*y_step=*/288, w, /*w_row=*/64);
+    decayed_any(lanes, rows, /*steps=*/64, first, /*times=*/0.125f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/80, y,
+        b, b_low, /*y_step=*/288, w, /*w_row=*/80);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot3_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -7129,7 +7129,7 @@ APART void dot8_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
     const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
 }
 APART void dot9_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
@@ -7202,29 +7202,29 @@ static void gla_rows_any(const struct call *call, int64_t task, unsigned char *w
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const sum = (float *)(void *)(work + 73728); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 90112); /* [e: 64, i: 64] */
+    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 92160); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 112640); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 106496); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 122880); /* [d: 64, j: 288] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 196608); /* [d: 64, i: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 288] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
+    float *const q_tile = (float *)(void *)(work + 133120); /* [d: 64, i: 64 of 80] */
+    float *const k_tile = (float *)(void *)(work + 153600); /* [d: 64, j: 288] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 227328); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 247808); /* [d: 64, j: 288] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 321536); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 342016); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_padded_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 4);
+    transpose_padded_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 80, 4);
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
     transpose_padded_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-        log_decay_q_low_tile, 64, 4);
+        log_decay_q_low_tile, 80, 4);
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            store_any(sum + e * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -7240,7 +7240,7 @@ static void gla_rows_any(const struct call *call, int64_t task, unsigned char *w
         /* weight = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(weight + j * 64 + i, splat_any(0.0f));
+                store_any(weight + j * 80 + i, splat_any(0.0f));
             }
         }
         /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
@@ -7251,8 +7251,8 @@ static void gla_rows_any(const struct call *call, int64_t task, unsigned char *w
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_0 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
-                        load_any(weight + j * 64 + i), splat_any(0.0f)));
+                    store_any(weight + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
+                        load_any(weight + j * 80 + i), splat_any(0.0f)));
                 }
             }
         }
@@ -7267,7 +7267,7 @@ static void gla_rows_any(const struct call *call, int64_t task, unsigned char *w
                     in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
                         mask_any);
                 }
-                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
+                add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, weight + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
@@ -7275,11 +7275,11 @@ static void gla_rows_any(const struct call *call, int64_t task, unsigned char *w
     /* sum = sum */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, load_any(sum + e * 64 + i));
+            store_any(sum + e * 80 + i, load_any(sum + e * 80 + i));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -7685,41 +7685,41 @@ static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsig
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const weight = (float *)(void *)(work + 73728); /* [d: 64, j: 288, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 4792320); /* [d: 64, i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 4808704); /* [d: 64, i: 64] */
-    float *const weight_2 = (float *)(void *)(work + 4825088); /* [d: 64, j: 288, i: 64] */
-    float *const row_sum_2 = (float *)(void *)(work + 9543680); /* [d: 64, i: 64] */
-    float *const row_sum_2_compensation = (float *)(void *)(work + 9560064); /* [d: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const weight = (float *)(void *)(work + 92160); /* [d: 64, j: 288, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 5990400); /* [d: 64, i: 64 of 80] */
+    float *const row_sum_compensation = (float *)(void *)(work + 6010880); /* [d: 64, i: 64 of 80] */
+    float *const weight_2 = (float *)(void *)(work + 6031360); /* [d: 64, j: 288, i: 64 of 80] */
+    float *const row_sum_2 = (float *)(void *)(work + 11929600); /* [d: 64, i: 64 of 80] */
+    float *const row_sum_2_compensation = (float *)(void *)(work + 11950080); /* [d: 64, i: 64 of 80] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
         + m) * call->dlog_decay_q_at.head : NULL;
     const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    float *const dout_tile = (float *)(void *)(work + 9576448); /* [e: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 9592832); /* [d: 64, i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 9609216); /* [d: 64, i: 64] */
-    float *const q_tile = (float *)(void *)(work + 9625600); /* [d: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 11970560); /* [e: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 11991040); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 12011520); /* [d: 64, i: 64 of 80] */
+    float *const q_tile = (float *)(void *)(work + 12032000); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 4);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_padded_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 4);
+    transpose_padded_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 80, 4);
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
     transpose_padded_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-        log_decay_q_low_tile, 64, 4);
+        log_decay_q_low_tile, 80, 4);
     if (dlog_decay_q) {
         /* q_tile = q, with zeros beyond the last row */
-        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(row_sum + d * 64 + i, splat_any(0.0f));
-            store_any(row_sum_compensation + d * 64 + i, splat_any(0.0f));
-            store_any(row_sum_2 + d * 64 + i, splat_any(0.0f));
-            store_any(row_sum_2_compensation + d * 64 + i, splat_any(0.0f));
+            store_any(row_sum + d * 80 + i, splat_any(0.0f));
+            store_any(row_sum_compensation + d * 80 + i, splat_any(0.0f));
+            store_any(row_sum_2 + d * 80 + i, splat_any(0.0f));
+            store_any(row_sum_2_compensation + d * 80 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -7736,19 +7736,19 @@ static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsig
                 for (int64_t d = 0; d < 64; d++) {
                     vec_any row_sum_in = (vec_any){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_1 = load_any(score + j * 64 + i);
+                        const vec_any score_1 = load_any(score + j * 80 + i);
                         const float k_2 = k[(j0 + j) * k_row + d];
-                        const vec_any t_3 = exp2_any(((load_any(log_decay_q_tile + d * 64 + i) - (log_decay_k[(j0 + j) *
-                            log_decay_k_row + d])) + (load_any(log_decay_q_low_tile + d * 64 + i) - (log_decay_k_low[(j0
+                        const vec_any t_3 = exp2_any(((load_any(log_decay_q_tile + d * 80 + i) - (log_decay_k[(j0 + j) *
+                            log_decay_k_row + d])) + (load_any(log_decay_q_low_tile + d * 80 + i) - (log_decay_k_low[(j0
                             + j) * log_decay_k_low_row + d]))) * 1.442695f);
                         const vec_any weight_new4 = pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
                             score_1 * ((k_2 * t_3) * 0.125f), splat_any(0.0f));
-                        store_any(weight + d * 18432 + j * 64 + i, weight_new4);
+                        store_any(weight + d * 23040 + j * 80 + i, weight_new4);
                         row_sum_in += weight_new4;
-                        store_any(weight_2 + d * 18432 + j * 64 + i, score_1 * (((load_any(q_tile + d * 64 + i) *
+                        store_any(weight_2 + d * 23040 + j * 80 + i, score_1 * (((load_any(q_tile + d * 80 + i) *
                             0.125f) * k_2) * t_3));
                     }
-                    add_any(row_sum + d * 64 + i, row_sum_compensation + d * 64 + i, row_sum_in, splat_any(1));
+                    add_any(row_sum + d * 80 + i, row_sum_compensation + d * 80 + i, row_sum_in, splat_any(1));
                 }
             }
         }
@@ -7759,18 +7759,18 @@ static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsig
                 for (int64_t d = 0; d < 64; d++) {
                     vec_any row_sum_in = (vec_any){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_5 = load_any(score + j * 64 + i);
+                        const vec_any score_5 = load_any(score + j * 80 + i);
                         const float k_6 = k[(j0 + j) * k_row + d];
-                        const vec_any t_7 = exp2_any(((load_any(log_decay_q_tile + d * 64 + i) - (log_decay_k[(j0 + j) *
-                            log_decay_k_row + d])) + (load_any(log_decay_q_low_tile + d * 64 + i) - (log_decay_k_low[(j0
+                        const vec_any t_7 = exp2_any(((load_any(log_decay_q_tile + d * 80 + i) - (log_decay_k[(j0 + j) *
+                            log_decay_k_row + d])) + (load_any(log_decay_q_low_tile + d * 80 + i) - (log_decay_k_low[(j0
                             + j) * log_decay_k_low_row + d]))) * 1.442695f);
                         const vec_any weight_new8 = score_5 * ((k_6 * t_7) * 0.125f);
-                        store_any(weight + d * 18432 + j * 64 + i, weight_new8);
+                        store_any(weight + d * 23040 + j * 80 + i, weight_new8);
                         row_sum_in += weight_new8;
-                        store_any(weight_2 + d * 18432 + j * 64 + i, score_5 * (((load_any(q_tile + d * 64 + i) *
+                        store_any(weight_2 + d * 23040 + j * 80 + i, score_5 * (((load_any(q_tile + d * 80 + i) *
                             0.125f) * k_6) * t_7));
                     }
-                    add_any(row_sum + d * 64 + i, row_sum_compensation + d * 64 + i, row_sum_in, splat_any(1));
+                    add_any(row_sum + d * 80 + i, row_sum_compensation + d * 80 + i, row_sum_in, splat_any(1));
                 }
             }
         }
@@ -7781,8 +7781,8 @@ static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsig
                     const ints_any t_9 = (i0 + i + lane_any) + query_start;
                     for (int64_t d = 0; d < 64; d++)
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight_2 + d * 18432 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <=
-                                t_9, mask_any), load_any(weight_2 + d * 18432 + j * 64 + i), splat_any(0.0f)));
+                            store_any(weight_2 + d * 23040 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <=
+                                t_9, mask_any), load_any(weight_2 + d * 23040 + j * 80 + i), splat_any(0.0f)));
                         }
                 }
             }
@@ -7793,9 +7793,9 @@ static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsig
                 for (int64_t d = 0; d < 64; d++) {
                     vec_any row_sum_2_in = (vec_any){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_2_in += load_any(weight_2 + d * 18432 + j * 64 + i);
+                        row_sum_2_in += load_any(weight_2 + d * 23040 + j * 80 + i);
                     }
-                    add_any(row_sum_2 + d * 64 + i, row_sum_2_compensation + d * 64 + i, row_sum_2_in, splat_any(1));
+                    add_any(row_sum_2 + d * 80 + i, row_sum_2_compensation + d * 80 + i, row_sum_2_in, splat_any(1));
                 }
             }
         }
@@ -7803,17 +7803,17 @@ static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsig
     /* row_sum = row_sum; row_sum_2 = row_sum_2 */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(row_sum + d * 64 + i, load_any(row_sum + d * 64 + i));
-            store_any(row_sum_2 + d * 64 + i, load_any(row_sum_2 + d * 64 + i));
+            store_any(row_sum + d * 80 + i, load_any(row_sum + d * 80 + i));
+            store_any(row_sum_2 + d * 80 + i, load_any(row_sum_2 + d * 80 + i));
         }
     }
     if (dq) {
         /* dq = row_sum, transposed back */
-        transpose_out_any(row_sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 4);
+        transpose_out_any(row_sum, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 4);
     }
     if (dlog_decay_q) {
         /* dlog_decay_q = row_sum_2, transposed back */
-        transpose_out_any(row_sum_2, 64, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row, 4);
+        transpose_out_any(row_sum_2, 80, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row, 4);
     }
 }
 
@@ -7855,39 +7855,39 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
     const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
     const int64_t dout_head = call->p.dout.head;
-    float *const weight = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
-    float *const weight_2 = (float *)(void *)(work + 180224); /* [d: 64, i: 288, j: 64] */
-    float *const row_sum = (float *)(void *)(work + 4898816); /* [d: 64, j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 4915200); /* [d: 64, j: 64] */
+    float *const weight = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const weight_2 = (float *)(void *)(work + 225280); /* [d: 64, i: 288, j: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 6123520); /* [d: 64, j: 64 of 80] */
+    float *const row_sum_compensation = (float *)(void *)(work + 6144000); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const q_tile = (float *)(void *)(work + 73728); /* [d: 64, i: 288] */
-    float *const k_tile = (float *)(void *)(work + 4931584); /* [d: 64, j: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 180224); /* [d: 64, i: 288] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 4947968); /* [d: 64, j: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 253952); /* [d: 64, i: 288] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 4964352); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 4980736); /* [e: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(work + 92160); /* [d: 64, i: 288] */
+    float *const k_tile = (float *)(void *)(work + 6164480); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 225280); /* [d: 64, i: 288] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 6184960); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 299008); /* [d: 64, i: 288] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 6205440); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 6225920); /* [e: 64, j: 64 of 80] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     if (dv) {
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 4);
     }
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
+        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 4);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
+                store_any(sum + e * 80 + j, splat_any(0.0f));
+                store_any(sum_compensation + e * 80 + j, splat_any(0.0f));
             }
         }
     }
@@ -7895,18 +7895,18 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(row_sum + d * 64 + j, splat_any(0.0f));
-                store_any(row_sum_compensation + d * 64 + j, splat_any(0.0f));
+                store_any(row_sum + d * 80 + j, splat_any(0.0f));
+                store_any(row_sum_compensation + d * 80 + j, splat_any(0.0f));
             }
         }
     }
     for (int64_t m = 0; m < members; m++) {
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         transpose_padded_any(log_decay_k + m * log_decay_k_head + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64,
-            log_decay_k_tile, 64, 4);
+            log_decay_k_tile, 80, 4);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_padded_any(log_decay_k_low + m * log_decay_k_low_head + j0 * log_decay_k_low_row, log_decay_k_low_row,
-            j1 - j0, 64, log_decay_k_low_tile, 64, 4);
+            j1 - j0, 64, log_decay_k_low_tile, 80, 4);
         for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             if (dv) {
@@ -7921,7 +7921,7 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
                 /* weight = 0.0f */
                 for (int64_t i = 0; i < i1 - i0; i++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(weight + i * 64 + j, splat_any(0.0f));
+                        store_any(weight + i * 80 + j, splat_any(0.0f));
                     }
                 }
                 /* weight += ((q_tile * 0.125f) * k_tile) * exp2(((log_decay_q_tile - log_decay_k_tile) +
@@ -7930,12 +7930,12 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         vec_any weight_in = (vec_any){0};
                         for (int64_t d = 0; d < 64; d++) {
-                            weight_in += (((q_tile[d * 288 + i]) * 0.125f) * load_any(k_tile + d * 64 + j)) *
-                                exp2_any((((log_decay_q_tile[d * 288 + i]) - load_any(log_decay_k_tile + d * 64 + j)) +
-                                ((log_decay_q_low_tile[d * 288 + i]) - load_any(log_decay_k_low_tile + d * 64 + j))) *
+                            weight_in += (((q_tile[d * 288 + i]) * 0.125f) * load_any(k_tile + d * 80 + j)) *
+                                exp2_any((((log_decay_q_tile[d * 288 + i]) - load_any(log_decay_k_tile + d * 80 + j)) +
+                                ((log_decay_q_low_tile[d * 288 + i]) - load_any(log_decay_k_low_tile + d * 80 + j))) *
                                 1.442695f);
                         }
-                        store_any(weight + i * 64 + j, load_any(weight + i * 64 + j) + weight_in);
+                        store_any(weight + i * 80 + j, load_any(weight + i * 80 + j) + weight_in);
                     }
                 }
             }
@@ -7951,8 +7951,8 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_0 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(weight + i * 64 + j, pick_any(__builtin_convertvector(t_0 <= ((i0 + i) +
-                                query_start), mask_any), load_any(weight + i * 64 + j), splat_any(0.0f)));
+                            store_any(weight + i * 80 + j, pick_any(__builtin_convertvector(t_0 <= ((i0 + i) +
+                                query_start), mask_any), load_any(weight + i * 80 + j), splat_any(0.0f)));
                         }
                     }
                 }
@@ -7970,8 +7970,8 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_1, mask_any);
                         }
-                        add_seen_any(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            weight + i * 64, in_region, j1 - j0);
+                        add_seen_any(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            weight + i * 80, in_region, j1 - j0);
                     }
                 } else
                     dot2_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight, sum,
@@ -7987,16 +7987,16 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
                             vec_any row_sum_in = (vec_any){0};
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 const vec_any weight_2_new3 = pick_any(__builtin_convertvector(t_2 <= ((i0 + i) +
-                                    query_start), mask_any), load_any(score + i * 64 + j) * (((q[m * q_head + (i0 + i) *
+                                    query_start), mask_any), load_any(score + i * 80 + j) * (((q[m * q_head + (i0 + i) *
                                     q_row + d]) * exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i) *
-                                    log_decay_q_row + d]) - load_any(log_decay_k_tile + d * 64 + j)) +
+                                    log_decay_q_row + d]) - load_any(log_decay_k_tile + d * 80 + j)) +
                                     ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i) * log_decay_q_low_row + d]) -
-                                    load_any(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)) * 0.125f),
+                                    load_any(log_decay_k_low_tile + d * 80 + j))) * 1.442695f)) * 0.125f),
                                     splat_any(0.0f));
-                                store_any(weight_2 + d * 18432 + i * 64 + j, weight_2_new3);
+                                store_any(weight_2 + d * 23040 + i * 80 + j, weight_2_new3);
                                 row_sum_in += weight_2_new3;
                             }
-                            add_any(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_any(1));
+                            add_any(row_sum + d * 80 + j, row_sum_compensation + d * 80 + j, row_sum_in, splat_any(1));
                         }
                     }
                 }
@@ -8009,15 +8009,15 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
                         for (int64_t d = 0; d < 64; d++) {
                             vec_any row_sum_in = (vec_any){0};
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_any weight_2_new4 = load_any(score + i * 64 + j) * (((q[m * q_head + (i0 + i)
+                                const vec_any weight_2_new4 = load_any(score + i * 80 + j) * (((q[m * q_head + (i0 + i)
                                     * q_row + d]) * exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i) *
-                                    log_decay_q_row + d]) - load_any(log_decay_k_tile + d * 64 + j)) +
+                                    log_decay_q_row + d]) - load_any(log_decay_k_tile + d * 80 + j)) +
                                     ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i) * log_decay_q_low_row + d]) -
-                                    load_any(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)) * 0.125f);
-                                store_any(weight_2 + d * 18432 + i * 64 + j, weight_2_new4);
+                                    load_any(log_decay_k_low_tile + d * 80 + j))) * 1.442695f)) * 0.125f);
+                                store_any(weight_2 + d * 23040 + i * 80 + j, weight_2_new4);
                                 row_sum_in += weight_2_new4;
                             }
-                            add_any(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_any(1));
+                            add_any(row_sum + d * 80 + j, row_sum_compensation + d * 80 + j, row_sum_in, splat_any(1));
                         }
                     }
                 }
@@ -8028,7 +8028,7 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
         /* row_sum = row_sum */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(row_sum + d * 64 + j, load_any(row_sum + d * 64 + j));
+                store_any(row_sum + d * 80 + j, load_any(row_sum + d * 80 + j));
             }
         }
     }
@@ -8036,17 +8036,17 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
+                store_any(sum + e * 80 + j, load_any(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = row_sum, transposed back */
-        transpose_out_any(row_sum, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
+        transpose_out_any(row_sum, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
+        transpose_out_any(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
     }
 }
 
@@ -8083,32 +8083,32 @@ static void gla_dlog_decay_k_any(const struct call *call, int64_t task, unsigned
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
     const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
     const int64_t dout_row = call->p.dout.row;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const weight = (float *)(void *)(work + 73728); /* [d: 64, i: 288, j: 64] */
-    float *const row_sum = (float *)(void *)(work + 4792320); /* [d: 64, j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 4808704); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const weight = (float *)(void *)(work + 92160); /* [d: 64, i: 288, j: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 5990400); /* [d: 64, j: 64 of 80] */
+    float *const row_sum_compensation = (float *)(void *)(work + 6010880); /* [d: 64, j: 64 of 80] */
     float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
         + m) * call->dlog_decay_k_at.head : NULL;
     const int64_t dlog_decay_k_row = call->dlog_decay_k_at.row;
-    float *const v_tile = (float *)(void *)(work + 4825088); /* [e: 64, j: 64] */
-    float *const k_tile = (float *)(void *)(work + 4841472); /* [d: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 4857856); /* [d: 64, j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 4874240); /* [d: 64, j: 64] */
+    float *const v_tile = (float *)(void *)(work + 6031360); /* [e: 64, j: 64 of 80] */
+    float *const k_tile = (float *)(void *)(work + 6051840); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 6072320); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 6092800); /* [d: 64, j: 64 of 80] */
     int64_t results = j1 - j0; /* rows of dlog_decay_k to prefetch during the first product */
     /* v_tile = v, with zeros beyond the last row */
-    transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
+    transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 4);
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 4);
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-    transpose_padded_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 64, 4);
+    transpose_padded_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 80, 4);
     /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
     transpose_padded_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-        log_decay_k_low_tile, 64, 4);
+        log_decay_k_low_tile, 80, 4);
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(row_sum + d * 64 + j, splat_any(0.0f));
-            store_any(row_sum_compensation + d * 64 + j, splat_any(0.0f));
+            store_any(row_sum + d * 80 + j, splat_any(0.0f));
+            store_any(row_sum_compensation + d * 80 + j, splat_any(0.0f));
         }
     }
     for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
@@ -8126,14 +8126,14 @@ static void gla_dlog_decay_k_any(const struct call *call, int64_t task, unsigned
                     vec_any row_sum_in = (vec_any){0};
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         const vec_any weight_new1 = pick_any(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
-                            mask_any), load_any(score + i * 64 + j) * (-((((q[(i0 + i) * q_row + d]) * 0.125f) *
-                            load_any(k_tile + d * 64 + j)) * exp2_any((((log_decay_q[(i0 + i) * log_decay_q_row + d]) -
-                            load_any(log_decay_k_tile + d * 64 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row
-                            + d]) - load_any(log_decay_k_low_tile + d * 64 + j))) * 1.442695f))), splat_any(0.0f));
-                        store_any(weight + d * 18432 + i * 64 + j, weight_new1);
+                            mask_any), load_any(score + i * 80 + j) * (-((((q[(i0 + i) * q_row + d]) * 0.125f) *
+                            load_any(k_tile + d * 80 + j)) * exp2_any((((log_decay_q[(i0 + i) * log_decay_q_row + d]) -
+                            load_any(log_decay_k_tile + d * 80 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row
+                            + d]) - load_any(log_decay_k_low_tile + d * 80 + j))) * 1.442695f))), splat_any(0.0f));
+                        store_any(weight + d * 23040 + i * 80 + j, weight_new1);
                         row_sum_in += weight_new1;
                     }
-                    add_any(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_any(1));
+                    add_any(row_sum + d * 80 + j, row_sum_compensation + d * 80 + j, row_sum_in, splat_any(1));
                 }
             }
         }
@@ -8144,15 +8144,15 @@ static void gla_dlog_decay_k_any(const struct call *call, int64_t task, unsigned
                 for (int64_t d = 0; d < 64; d++) {
                     vec_any row_sum_in = (vec_any){0};
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        const vec_any weight_new2 = load_any(score + i * 64 + j) * (-((((q[(i0 + i) * q_row + d]) *
-                            0.125f) * load_any(k_tile + d * 64 + j)) * exp2_any((((log_decay_q[(i0 + i) *
-                            log_decay_q_row + d]) - load_any(log_decay_k_tile + d * 64 + j)) + ((log_decay_q_low[(i0 +
-                            i) * log_decay_q_low_row + d]) - load_any(log_decay_k_low_tile + d * 64 + j))) *
+                        const vec_any weight_new2 = load_any(score + i * 80 + j) * (-((((q[(i0 + i) * q_row + d]) *
+                            0.125f) * load_any(k_tile + d * 80 + j)) * exp2_any((((log_decay_q[(i0 + i) *
+                            log_decay_q_row + d]) - load_any(log_decay_k_tile + d * 80 + j)) + ((log_decay_q_low[(i0 +
+                            i) * log_decay_q_low_row + d]) - load_any(log_decay_k_low_tile + d * 80 + j))) *
                             1.442695f)));
-                        store_any(weight + d * 18432 + i * 64 + j, weight_new2);
+                        store_any(weight + d * 23040 + i * 80 + j, weight_new2);
                         row_sum_in += weight_new2;
                     }
-                    add_any(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_any(1));
+                    add_any(row_sum + d * 80 + j, row_sum_compensation + d * 80 + j, row_sum_in, splat_any(1));
                 }
             }
         }
@@ -8160,12 +8160,12 @@ static void gla_dlog_decay_k_any(const struct call *call, int64_t task, unsigned
     /* row_sum = row_sum */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(row_sum + d * 64 + j, load_any(row_sum + d * 64 + j));
+            store_any(row_sum + d * 80 + j, load_any(row_sum + d * 80 + j));
         }
     }
     if (dlog_decay_k) {
         /* dlog_decay_k = row_sum, transposed back */
-        transpose_out_any(row_sum, 64, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, 4);
+        transpose_out_any(row_sum, 80, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, 4);
     }
 }
 
@@ -8189,30 +8189,30 @@ static void gla_terms_dgate_any(const struct call *call, int64_t task, unsigned 
     const int64_t dlog_decay_row = call->dlog_decay_at.row;
     float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k * 64 :
         NULL;
-    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
-    float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
+    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64 of 80] */
+    float *const dlog_decay_tile = (float *)(void *)(work + 20480); /* [d: 64, j: 64 of 80] */
     if (gate_array_stride_3 == 1) {
         /* gate_tile = gate_array, with zeros beyond the last row */
-        transpose_padded_any(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 4);
+        transpose_padded_any(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 80, 4);
     } else {
         /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                gate_tile[d * 64 + j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3] :
+                gate_tile[d * 80 + j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3] :
                     0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    transpose_padded_any(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 4);
+    transpose_padded_any(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 80, 4);
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(gate_tile + d * 64 + j, load_any(dlog_decay_tile + d * 64 + j) * pick_any(load_any(gate_tile + d *
-                64 + j) < (-1e+04f), splat_any(0.0f), splat_any(1.0f)));
+            store_any(gate_tile + d * 80 + j, load_any(dlog_decay_tile + d * 80 + j) * pick_any(load_any(gate_tile + d *
+                80 + j) < (-1e+04f), splat_any(0.0f), splat_any(1.0f)));
         }
     }
     if (dgate_array) {
         /* dgate_array = gate_tile, transposed back */
-        transpose_out_any(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64, 4);
+        transpose_out_any(gate_tile, 80, 64, j1 - j0, dgate_array + j0 * 64, 64, 4);
     }
 }
 
@@ -9234,30 +9234,30 @@ static void gla_linear_terms_dgate_any(const struct call *call, int64_t task, un
     const int64_t dlog_decay_row = call->dlog_decay_at.row;
     float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k * 64 :
         NULL;
-    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64] */
-    float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
+    float *const gate_tile = (float *)(void *)(work + 0); /* [d: 64, j: 64 of 80] */
+    float *const dlog_decay_tile = (float *)(void *)(work + 20480); /* [d: 64, j: 64 of 80] */
     if (gate_array_stride_3 == 1) {
         /* gate_tile = gate_array, with zeros beyond the last row */
-        transpose_padded_any(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 4);
+        transpose_padded_any(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 80, 4);
     } else {
         /* gate_tile = gate_array, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++)
-                gate_tile[d * 64 + j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3] :
+                gate_tile[d * 80 + j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3] :
                     0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    transpose_padded_any(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 4);
+    transpose_padded_any(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 80, 4);
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(gate_tile + d * 64 + j, load_any(dlog_decay_tile + d * 64 + j) * pick_any(load_any(gate_tile + d *
-                64 + j) < (-1e+04f), splat_any(0.0f), splat_any(1.0f)));
+            store_any(gate_tile + d * 80 + j, load_any(dlog_decay_tile + d * 80 + j) * pick_any(load_any(gate_tile + d *
+                80 + j) < (-1e+04f), splat_any(0.0f), splat_any(1.0f)));
         }
     }
     if (dgate_array) {
         /* dgate_array = gate_tile, transposed back */
-        transpose_out_any(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64, 4);
+        transpose_out_any(gate_tile, 80, 64, j1 - j0, dgate_array + j0 * 64, 64, 4);
     }
 }
 
@@ -9334,19 +9334,19 @@ static struct version version(int64_t n_k)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 48) return (struct version){.head = gla_linear_v4, .tile = -1, .own = 49152, .of_token = 4160,
             .in_keys = 1, .own_sums = 1, .saves = 1, .shared = 32768, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = gla_rows_v4, .tile = 64, .own = 376832, .of_pair = 128, .saves = 1};
+        return (struct version){.rows = gla_rows_v4, .tile = 64, .own = 415744, .of_pair = 128, .saves = 1};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 48) return (struct version){.head = gla_linear_v3, .tile = -1, .own = 49152, .of_token = 4160,
             .in_keys = 1, .own_sums = 1, .saves = 1, .shared = 32768, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = gla_rows_v3, .tile = 64, .own = 376832, .of_pair = 128, .saves = 1};
+        return (struct version){.rows = gla_rows_v3, .tile = 64, .own = 415744, .of_pair = 128, .saves = 1};
     }
 #endif
     if (n_k >= 48) return (struct version){.head = gla_linear_any, .tile = -1, .own = 49152, .of_token = 4160,
         .in_keys = 1, .own_sums = 1, .saves = 1, .shared = 32768, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = gla_rows_any, .tile = 64, .own = 376832, .of_pair = 128, .saves = 1};
+    return (struct version){.rows = gla_rows_any, .tile = 64, .own = 415744, .of_pair = 128, .saves = 1};
 }
 
 
@@ -9859,7 +9859,7 @@ static struct version part_version(int part, int64_t n_k)
         if (n_k >= 48) return (struct version){.head = gla_linear_dq_dlog_decay_q_v4, .tile = -1, .own = 173056,
             .of_token = 4160, .in_keys = 1, .wanted = wanted_0, .shared = 32768, .slot = 16384, .slots = 4,
             .together = 1};
-        return (struct version){.rows = gla_dq_dlog_decay_q_v4, .tile = 64, .own = 9641984, .of_pair = 128,
+        return (struct version){.rows = gla_dq_dlog_decay_q_v4, .tile = 64, .own = 12052480, .of_pair = 128,
             .wanted = wanted_0};
     }
 #endif
@@ -9868,13 +9868,13 @@ static struct version part_version(int part, int64_t n_k)
         if (n_k >= 48) return (struct version){.head = gla_linear_dq_dlog_decay_q_v3, .tile = -1, .own = 173056,
             .of_token = 4160, .in_keys = 1, .wanted = wanted_0, .shared = 32768, .slot = 16384, .slots = 4,
             .together = 1};
-        return (struct version){.rows = gla_dq_dlog_decay_q_v3, .tile = 64, .own = 9641984, .of_pair = 128,
+        return (struct version){.rows = gla_dq_dlog_decay_q_v3, .tile = 64, .own = 12052480, .of_pair = 128,
             .wanted = wanted_0};
     }
 #endif
     if (n_k >= 48) return (struct version){.head = gla_linear_dq_dlog_decay_q_any, .tile = -1, .own = 173056,
         .of_token = 4160, .in_keys = 1, .wanted = wanted_0, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
-    return (struct version){.rows = gla_dq_dlog_decay_q_any, .tile = 64, .own = 9641984, .of_pair = 128,
+    return (struct version){.rows = gla_dq_dlog_decay_q_any, .tile = 64, .own = 12052480, .of_pair = 128,
         .wanted = wanted_0};
     case 1:
 #if defined(__x86_64__)
@@ -9882,7 +9882,7 @@ static struct version part_version(int part, int64_t n_k)
         if (n_k >= 48) return (struct version){.head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v4,
             .tile = -1, .own = 186368, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768,
             .slot = 16384, .slots = 4, .together = 1};
-        return (struct version){.rows = gla_dk_dv_v4, .tile = 64, .own = 4997120, .of_pair = 128, .wanted = wanted_2,
+        return (struct version){.rows = gla_dk_dv_v4, .tile = 64, .own = 6246400, .of_pair = 128, .wanted = wanted_2,
             .of_keys = OF_KEY_HEAD};
     }
 #endif
@@ -9891,21 +9891,21 @@ static struct version part_version(int part, int64_t n_k)
         if (n_k >= 48) return (struct version){.head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v3,
             .tile = -1, .own = 186368, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768,
             .slot = 16384, .slots = 4, .together = 1};
-        return (struct version){.rows = gla_dk_dv_v3, .tile = 64, .own = 4997120, .of_pair = 128, .wanted = wanted_2,
+        return (struct version){.rows = gla_dk_dv_v3, .tile = 64, .own = 6246400, .of_pair = 128, .wanted = wanted_2,
             .of_keys = OF_KEY_HEAD};
     }
 #endif
     if (n_k >= 48) return (struct version){.head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_any,
         .tile = -1, .own = 186368, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768, .slot = 16384,
         .slots = 4, .together = 1};
-    return (struct version){.rows = gla_dk_dv_any, .tile = 64, .own = 4997120, .of_pair = 128, .wanted = wanted_2,
+    return (struct version){.rows = gla_dk_dv_any, .tile = 64, .own = 6246400, .of_pair = 128, .wanted = wanted_2,
         .of_keys = OF_KEY_HEAD};
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 48) return (struct version){.rows = gla_linear_totals1_v4, .tile = 16, .own = 16384,
             .of_token = 4160, .wanted = wanted_2, .of_keys = OF_KEY_HEAD};
-        return (struct version){.rows = gla_dlog_decay_k_v4, .tile = 64, .own = 4890624, .of_pair = 128,
+        return (struct version){.rows = gla_dlog_decay_k_v4, .tile = 64, .own = 6113280, .of_pair = 128,
             .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
     }
 #endif
@@ -9913,34 +9913,34 @@ static struct version part_version(int part, int64_t n_k)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 48) return (struct version){.rows = gla_linear_totals1_v3, .tile = 16, .own = 16384,
             .of_token = 4160, .wanted = wanted_2, .of_keys = OF_KEY_HEAD};
-        return (struct version){.rows = gla_dlog_decay_k_v3, .tile = 64, .own = 4890624, .of_pair = 128,
+        return (struct version){.rows = gla_dlog_decay_k_v3, .tile = 64, .own = 6113280, .of_pair = 128,
             .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
     }
 #endif
     if (n_k >= 48) return (struct version){.rows = gla_linear_totals1_any, .tile = 16, .own = 16384, .of_token = 4160,
         .wanted = wanted_2, .of_keys = OF_KEY_HEAD};
-    return (struct version){.rows = gla_dlog_decay_k_any, .tile = 64, .own = 4890624, .of_pair = 128,
+    return (struct version){.rows = gla_dlog_decay_k_any, .tile = 64, .own = 6113280, .of_pair = 128,
         .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
     default:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 48) return (struct version){.rows = gla_linear_terms_dgate_v4, .tile = 64, .own = 32768,
+        if (n_k >= 48) return (struct version){.rows = gla_linear_terms_dgate_v4, .tile = 64, .own = 40960,
             .of_pair = 128, .wanted = wanted_4, .of_keys = OF_QUERY_HEAD};
-        return (struct version){.rows = gla_terms_dgate_v4, .tile = 64, .own = 32768, .of_pair = 128,
+        return (struct version){.rows = gla_terms_dgate_v4, .tile = 64, .own = 40960, .of_pair = 128,
             .wanted = wanted_4, .of_keys = OF_QUERY_HEAD};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 48) return (struct version){.rows = gla_linear_terms_dgate_v3, .tile = 64, .own = 32768,
+        if (n_k >= 48) return (struct version){.rows = gla_linear_terms_dgate_v3, .tile = 64, .own = 40960,
             .of_pair = 128, .wanted = wanted_4, .of_keys = OF_QUERY_HEAD};
-        return (struct version){.rows = gla_terms_dgate_v3, .tile = 64, .own = 32768, .of_pair = 128,
+        return (struct version){.rows = gla_terms_dgate_v3, .tile = 64, .own = 40960, .of_pair = 128,
             .wanted = wanted_4, .of_keys = OF_QUERY_HEAD};
     }
 #endif
-    if (n_k >= 48) return (struct version){.rows = gla_linear_terms_dgate_any, .tile = 64, .own = 32768, .of_pair = 128,
+    if (n_k >= 48) return (struct version){.rows = gla_linear_terms_dgate_any, .tile = 64, .own = 40960, .of_pair = 128,
         .wanted = wanted_4, .of_keys = OF_QUERY_HEAD};
-    return (struct version){.rows = gla_terms_dgate_any, .tile = 64, .own = 32768, .of_pair = 128, .wanted = wanted_4,
+    return (struct version){.rows = gla_terms_dgate_any, .tile = 64, .own = 40960, .of_pair = 128, .wanted = wanted_4,
         .of_keys = OF_QUERY_HEAD};
     }
 }

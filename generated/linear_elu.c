@@ -1203,15 +1203,15 @@ TARGET_v4 APART void linear_elu_few_begin_v4(const struct call *call, int64_t ta
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 64 + r);
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 80 + r);
             store_v4(query + d * 64 + r, pick_v4(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_v4(min_v4(q_tile_0,
                 splat_v4(0.0f)))));
         }
@@ -2476,15 +2476,15 @@ TARGET_v3 APART void linear_elu_few_begin_v3(const struct call *call, int64_t ta
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 64 + r);
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 80 + r);
             store_v3(query + d * 64 + r, pick_v3(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_v3(min_v3(q_tile_0,
                 splat_v3(0.0f)))));
         }
@@ -3731,15 +3731,15 @@ APART void linear_elu_few_begin_any(const struct call *call, int64_t task, const
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 64 + r);
+            const vec_any q_tile_0 = load_any(q_tile + d * 80 + r);
             store_any(query + d * 64 + r, pick_any(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_any(min_any(q_tile_0,
                 splat_any(0.0f)))));
         }

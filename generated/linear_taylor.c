@@ -996,11 +996,11 @@ TARGET_v4 APART void linear_taylor_few_begin_v4(const struct call *call, int64_t
     const int64_t q_head = call->p.q.head;
     float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
     float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
         store_v4(query_sum + r, splat_v4(0.0f));
@@ -1009,7 +1009,7 @@ TARGET_v4 APART void linear_taylor_few_begin_v4(const struct call *call, int64_t
     for (int64_t r = r0; r < r1; r += 16) {
         vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 64 + r);
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 80 + r);
             query_sum_in += q_tile_0 * q_tile_0;
         }
         store_v4(query_sum + r, load_v4(query_sum + r) + query_sum_in);
@@ -1019,7 +1019,7 @@ TARGET_v4 APART void linear_taylor_few_begin_v4(const struct call *call, int64_t
         const vec_v4 query_sum_1 = load_v4(query_sum + r);
         const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(query + d * 64 + r, load_v4(q_tile + d * 64 + r) * t_2);
+            store_v4(query + d * 64 + r, load_v4(q_tile + d * 80 + r) * t_2);
         }
     }
 }
@@ -2062,11 +2062,11 @@ TARGET_v3 APART void linear_taylor_few_begin_v3(const struct call *call, int64_t
     const int64_t q_head = call->p.q.head;
     float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
     float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
         store_v3(query_sum + r, splat_v3(0.0f));
@@ -2075,7 +2075,7 @@ TARGET_v3 APART void linear_taylor_few_begin_v3(const struct call *call, int64_t
     for (int64_t r = r0; r < r1; r += 8) {
         vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 64 + r);
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 80 + r);
             query_sum_in += q_tile_0 * q_tile_0;
         }
         store_v3(query_sum + r, load_v3(query_sum + r) + query_sum_in);
@@ -2085,7 +2085,7 @@ TARGET_v3 APART void linear_taylor_few_begin_v3(const struct call *call, int64_t
         const vec_v3 query_sum_1 = load_v3(query_sum + r);
         const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(query + d * 64 + r, load_v3(q_tile + d * 64 + r) * t_2);
+            store_v3(query + d * 64 + r, load_v3(q_tile + d * 80 + r) * t_2);
         }
     }
 }
@@ -3115,11 +3115,11 @@ APART void linear_taylor_few_begin_any(const struct call *call, int64_t task, co
     const int64_t q_head = call->p.q.head;
     float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
     float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
         store_any(query_sum + r, splat_any(0.0f));
@@ -3128,7 +3128,7 @@ APART void linear_taylor_few_begin_any(const struct call *call, int64_t task, co
     for (int64_t r = r0; r < r1; r += 4) {
         vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 64 + r);
+            const vec_any q_tile_0 = load_any(q_tile + d * 80 + r);
             query_sum_in += q_tile_0 * q_tile_0;
         }
         store_any(query_sum + r, load_any(query_sum + r) + query_sum_in);
@@ -3138,7 +3138,7 @@ APART void linear_taylor_few_begin_any(const struct call *call, int64_t task, co
         const vec_any query_sum_1 = load_any(query_sum + r);
         const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
         for (int64_t d = 0; d < 64; d++) {
-            store_any(query + d * 64 + r, load_any(q_tile + d * 64 + r) * t_2);
+            store_any(query + d * 64 + r, load_any(q_tile + d * 80 + r) * t_2);
         }
     }
 }

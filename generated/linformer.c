@@ -25,12 +25,12 @@
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 868864 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 942080 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 868864 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 942080 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 868864 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 942080 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 889344 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 954368 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 889344 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 954368 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 889344 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 954368 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -515,12 +515,12 @@ TARGET_v4 APART void dot0_v4(int64_t steps, const float *a, int64_t a_row, const
 TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
 {
@@ -665,19 +665,19 @@ TARGET_v4 APART void linformer_queries_v4(const struct call *call, int64_t task,
     const int64_t q_row = call->p.q.row;
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 0); /* [s: 256, i: 64] */
-    float *const query_max = (float *)(void *)(part->work + 65536); /* [i: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 65792); /* [i: 64] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 66048); /* [e: 64, i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 0); /* [s: 256, i: 64 of 80] */
+    float *const query_max = (float *)(void *)(part->work + 81920); /* [i: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 82176); /* [i: 64] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 82432); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 81920); /* [d: 64, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* sum_from_state[s][i] = sum over d of carried * q_tile */
@@ -694,7 +694,7 @@ TARGET_v4 APART void linformer_queries_v4(const struct call *call, int64_t task,
         }
         for (int64_t s = 0; s < 256; s++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                query_max_in[vector] = max_v4(query_max_in[vector], load_v4(sum_from_state + s * 64 + i));
+                query_max_in[vector] = max_v4(query_max_in[vector], load_v4(sum_from_state + s * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -711,9 +711,9 @@ TARGET_v4 APART void linformer_queries_v4(const struct call *call, int64_t task,
         vec_v4 query_sum_in = (vec_v4){0};
         vec_v4 query_sum_in_whole = (vec_v4){0};
         for (int64_t s = 0; s < 256; s++) {
-            const vec_v4 sum_from_state_0 = load_v4(sum_from_state + s * 64 + i);
+            const vec_v4 sum_from_state_0 = load_v4(sum_from_state + s * 80 + i);
             const vec_v4 sum_from_state_new2 = exp2_v4(sum_from_state_0 - query_max_1);
-            store_v4(sum_from_state + s * 64 + i, sum_from_state_new2);
+            store_v4(sum_from_state + s * 80 + i, sum_from_state_new2);
             query_sum_in += sum_from_state_new2;
             if (s % 32 == 31) {
                 query_sum_in_whole += query_sum_in;
@@ -730,12 +730,12 @@ TARGET_v4 APART void linformer_queries_v4(const struct call *call, int64_t task,
         const vec_v4 query_sum_3 = load_v4(query_sum + i);
         const mask_v4 t_4 = query_sum_3 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum_from_state_2 + e * 64 + i, pick_v4(t_4, splat_v4(0.0f),
-                load_v4(sum_from_state_2 + e * 64 + i) / query_sum_3));
+            store_v4(sum_from_state_2 + e * 80 + i, pick_v4(t_4, splat_v4(0.0f),
+                load_v4(sum_from_state_2 + e * 80 + i) / query_sum_3));
         }
     }
     /* out = sum_from_state_2, transposed back */
-    transpose_out_v4(sum_from_state_2, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum_from_state_2, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
@@ -906,8 +906,8 @@ TARGET_v4 APART void linformer_few_queries_v4(const struct call *call, int64_t t
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const sum_from_state_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
-    float *const query_2_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
+    float *const sum_from_state_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64 of 80] */
+    float *const query_2_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64 of 80] */
     /* query = q * 0.18033688f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 64) {
@@ -925,7 +925,7 @@ TARGET_v4 APART void linformer_few_queries_v4(const struct call *call, int64_t t
         store_v4(query_max + r, splat_v4(-FLT_MAX));
     }
     /* sum_from_state_turned = sum_from_state, with zeros beyond the last row */
-    transpose_padded_v4(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64, 64);
+    transpose_padded_v4(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 80, 64);
     /* query_max max= sum_from_state_turned */
     for (int64_t r = r0; r < r1; r += 16) {
         vec_v4 query_max_in[4];
@@ -933,7 +933,7 @@ TARGET_v4 APART void linformer_few_queries_v4(const struct call *call, int64_t t
         for (int64_t s_first = 0; s_first < 256; s_first += 4) {
             UNROLL for (int s_chain = 0; s_chain < 4; s_chain++) {
                 const int64_t s = min(s_first + s_chain, 256 - 1);
-                query_max_in[s_chain] = max_v4(query_max_in[s_chain], load_v4(sum_from_state_turned + s * 64 + r));
+                query_max_in[s_chain] = max_v4(query_max_in[s_chain], load_v4(sum_from_state_turned + s * 80 + r));
             }
         }
         store_v4(query_max + r, max_v4(load_v4(query_max + r), max_v4(max_v4(max_v4(query_max_in[0], query_max_in[1]),
@@ -950,13 +950,13 @@ TARGET_v4 APART void linformer_few_queries_v4(const struct call *call, int64_t t
         store_v4(query_sum + r, splat_v4(0.0f));
     }
     /* query_2_turned = sum_from_state, with zeros beyond the last row */
-    transpose_padded_v4(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64, 64);
+    transpose_padded_v4(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 80, 64);
     /* query_sum += query_2_turned */
     for (int64_t r = r0; r < r1; r += 16) {
         vec_v4 query_sum_in = (vec_v4){0};
         vec_v4 query_sum_in_whole = (vec_v4){0};
         for (int64_t s = 0; s < 256; s++) {
-            query_sum_in += load_v4(query_2_turned + s * 64 + r);
+            query_sum_in += load_v4(query_2_turned + s * 80 + r);
             if (s % 32 == 31) {
                 query_sum_in_whole += query_sum_in;
                 query_sum_in = (vec_v4){0};
@@ -1366,12 +1366,12 @@ TARGET_v3 APART void dot0_v3(int64_t steps, const float *a, int64_t a_row, const
 TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
 {
@@ -1516,19 +1516,19 @@ TARGET_v3 APART void linformer_queries_v3(const struct call *call, int64_t task,
     const int64_t q_row = call->p.q.row;
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 0); /* [s: 256, i: 64] */
-    float *const query_max = (float *)(void *)(part->work + 65536); /* [i: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 65792); /* [i: 64] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 66048); /* [e: 64, i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 0); /* [s: 256, i: 64 of 80] */
+    float *const query_max = (float *)(void *)(part->work + 81920); /* [i: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 82176); /* [i: 64] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 82432); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 81920); /* [d: 64, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* sum_from_state[s][i] = sum over d of carried * q_tile */
@@ -1548,7 +1548,7 @@ TARGET_v3 APART void linformer_queries_v3(const struct call *call, int64_t task,
                 const int64_t s = min(s_first + s_chain, 256 - 1);
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                     query_max_in[vector][s_chain] = max_v3(query_max_in[vector][s_chain],
-                        load_v3(sum_from_state + s * 64 + i));
+                        load_v3(sum_from_state + s * 80 + i));
                 }
             }
         }
@@ -1567,9 +1567,9 @@ TARGET_v3 APART void linformer_queries_v3(const struct call *call, int64_t task,
         vec_v3 query_sum_in = (vec_v3){0};
         vec_v3 query_sum_in_whole = (vec_v3){0};
         for (int64_t s = 0; s < 256; s++) {
-            const vec_v3 sum_from_state_0 = load_v3(sum_from_state + s * 64 + i);
+            const vec_v3 sum_from_state_0 = load_v3(sum_from_state + s * 80 + i);
             const vec_v3 sum_from_state_new2 = exp2_v3(sum_from_state_0 - query_max_1);
-            store_v3(sum_from_state + s * 64 + i, sum_from_state_new2);
+            store_v3(sum_from_state + s * 80 + i, sum_from_state_new2);
             query_sum_in += sum_from_state_new2;
             if (s % 32 == 31) {
                 query_sum_in_whole += query_sum_in;
@@ -1586,12 +1586,12 @@ TARGET_v3 APART void linformer_queries_v3(const struct call *call, int64_t task,
         const vec_v3 query_sum_3 = load_v3(query_sum + i);
         const mask_v3 t_4 = query_sum_3 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum_from_state_2 + e * 64 + i, pick_v3(t_4, splat_v3(0.0f),
-                load_v3(sum_from_state_2 + e * 64 + i) / query_sum_3));
+            store_v3(sum_from_state_2 + e * 80 + i, pick_v3(t_4, splat_v3(0.0f),
+                load_v3(sum_from_state_2 + e * 80 + i) / query_sum_3));
         }
     }
     /* out = sum_from_state_2, transposed back */
-    transpose_out_v3(sum_from_state_2, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum_from_state_2, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
@@ -1762,8 +1762,8 @@ TARGET_v3 APART void linformer_few_queries_v3(const struct call *call, int64_t t
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const sum_from_state_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
-    float *const query_2_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
+    float *const sum_from_state_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64 of 80] */
+    float *const query_2_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64 of 80] */
     /* query = q * 0.18033688f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 16) {
@@ -1781,7 +1781,7 @@ TARGET_v3 APART void linformer_few_queries_v3(const struct call *call, int64_t t
         store_v3(query_max + r, splat_v3(-FLT_MAX));
     }
     /* sum_from_state_turned = sum_from_state, with zeros beyond the last row */
-    transpose_padded_v3(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64, 64);
+    transpose_padded_v3(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 80, 64);
     /* query_max max= sum_from_state_turned */
     for (int64_t r = r0; r < r1; r += 8) {
         vec_v3 query_max_in[4];
@@ -1789,7 +1789,7 @@ TARGET_v3 APART void linformer_few_queries_v3(const struct call *call, int64_t t
         for (int64_t s_first = 0; s_first < 256; s_first += 4) {
             UNROLL for (int s_chain = 0; s_chain < 4; s_chain++) {
                 const int64_t s = min(s_first + s_chain, 256 - 1);
-                query_max_in[s_chain] = max_v3(query_max_in[s_chain], load_v3(sum_from_state_turned + s * 64 + r));
+                query_max_in[s_chain] = max_v3(query_max_in[s_chain], load_v3(sum_from_state_turned + s * 80 + r));
             }
         }
         store_v3(query_max + r, max_v3(load_v3(query_max + r), max_v3(max_v3(max_v3(query_max_in[0], query_max_in[1]),
@@ -1806,13 +1806,13 @@ TARGET_v3 APART void linformer_few_queries_v3(const struct call *call, int64_t t
         store_v3(query_sum + r, splat_v3(0.0f));
     }
     /* query_2_turned = sum_from_state, with zeros beyond the last row */
-    transpose_padded_v3(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64, 64);
+    transpose_padded_v3(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 80, 64);
     /* query_sum += query_2_turned */
     for (int64_t r = r0; r < r1; r += 8) {
         vec_v3 query_sum_in = (vec_v3){0};
         vec_v3 query_sum_in_whole = (vec_v3){0};
         for (int64_t s = 0; s < 256; s++) {
-            query_sum_in += load_v3(query_2_turned + s * 64 + r);
+            query_sum_in += load_v3(query_2_turned + s * 80 + r);
             if (s % 32 == 31) {
                 query_sum_in_whole += query_sum_in;
                 query_sum_in = (vec_v3){0};
@@ -2213,12 +2213,12 @@ APART void dot0_any(int64_t steps, const float *a, int64_t a_row, const float *b
 APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot2_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot3_any(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
 {
@@ -2359,19 +2359,19 @@ APART void linformer_queries_any(const struct call *call, int64_t task, const st
     const int64_t q_row = call->p.q.row;
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 0); /* [s: 256, i: 64] */
-    float *const query_max = (float *)(void *)(part->work + 65536); /* [i: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 65792); /* [i: 64] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 66048); /* [e: 64, i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 0); /* [s: 256, i: 64 of 80] */
+    float *const query_max = (float *)(void *)(part->work + 81920); /* [i: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 82176); /* [i: 64] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 82432); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 81920); /* [d: 64, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* sum_from_state[s][i] = sum over d of carried * q_tile */
@@ -2391,7 +2391,7 @@ APART void linformer_queries_any(const struct call *call, int64_t task, const st
                 const int64_t s = min(s_first + s_chain, 256 - 1);
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                     query_max_in[vector][s_chain] = max_any(query_max_in[vector][s_chain],
-                        load_any(sum_from_state + s * 64 + i));
+                        load_any(sum_from_state + s * 80 + i));
                 }
             }
         }
@@ -2410,9 +2410,9 @@ APART void linformer_queries_any(const struct call *call, int64_t task, const st
         vec_any query_sum_in = (vec_any){0};
         vec_any query_sum_in_whole = (vec_any){0};
         for (int64_t s = 0; s < 256; s++) {
-            const vec_any sum_from_state_0 = load_any(sum_from_state + s * 64 + i);
+            const vec_any sum_from_state_0 = load_any(sum_from_state + s * 80 + i);
             const vec_any sum_from_state_new2 = exp2_any(sum_from_state_0 - query_max_1);
-            store_any(sum_from_state + s * 64 + i, sum_from_state_new2);
+            store_any(sum_from_state + s * 80 + i, sum_from_state_new2);
             query_sum_in += sum_from_state_new2;
             if (s % 32 == 31) {
                 query_sum_in_whole += query_sum_in;
@@ -2429,12 +2429,12 @@ APART void linformer_queries_any(const struct call *call, int64_t task, const st
         const vec_any query_sum_3 = load_any(query_sum + i);
         const mask_any t_4 = query_sum_3 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum_from_state_2 + e * 64 + i, pick_any(t_4, splat_any(0.0f),
-                load_any(sum_from_state_2 + e * 64 + i) / query_sum_3));
+            store_any(sum_from_state_2 + e * 80 + i, pick_any(t_4, splat_any(0.0f),
+                load_any(sum_from_state_2 + e * 80 + i) / query_sum_3));
         }
     }
     /* out = sum_from_state_2, transposed back */
-    transpose_out_any(sum_from_state_2, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum_from_state_2, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
@@ -2601,8 +2601,8 @@ APART void linformer_few_queries_any(const struct call *call, int64_t task, cons
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const sum_from_state_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
-    float *const query_2_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
+    float *const sum_from_state_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64 of 80] */
+    float *const query_2_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64 of 80] */
     /* query = q * 0.18033688f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 8) {
@@ -2620,7 +2620,7 @@ APART void linformer_few_queries_any(const struct call *call, int64_t task, cons
         store_any(query_max + r, splat_any(-FLT_MAX));
     }
     /* sum_from_state_turned = sum_from_state, with zeros beyond the last row */
-    transpose_padded_any(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64, 64);
+    transpose_padded_any(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 80, 64);
     /* query_max max= sum_from_state_turned */
     for (int64_t r = r0; r < r1; r += 4) {
         vec_any query_max_in[4];
@@ -2628,7 +2628,7 @@ APART void linformer_few_queries_any(const struct call *call, int64_t task, cons
         for (int64_t s_first = 0; s_first < 256; s_first += 4) {
             UNROLL for (int s_chain = 0; s_chain < 4; s_chain++) {
                 const int64_t s = min(s_first + s_chain, 256 - 1);
-                query_max_in[s_chain] = max_any(query_max_in[s_chain], load_any(sum_from_state_turned + s * 64 + r));
+                query_max_in[s_chain] = max_any(query_max_in[s_chain], load_any(sum_from_state_turned + s * 80 + r));
             }
         }
         store_any(query_max + r, max_any(load_any(query_max + r), max_any(max_any(max_any(query_max_in[0],
@@ -2645,13 +2645,13 @@ APART void linformer_few_queries_any(const struct call *call, int64_t task, cons
         store_any(query_sum + r, splat_any(0.0f));
     }
     /* query_2_turned = sum_from_state, with zeros beyond the last row */
-    transpose_padded_any(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64, 64);
+    transpose_padded_any(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 80, 64);
     /* query_sum += query_2_turned */
     for (int64_t r = r0; r < r1; r += 4) {
         vec_any query_sum_in = (vec_any){0};
         vec_any query_sum_in_whole = (vec_any){0};
         for (int64_t s = 0; s < 256; s++) {
-            query_sum_in += load_any(query_2_turned + s * 64 + r);
+            query_sum_in += load_any(query_2_turned + s * 80 + r);
             if (s % 32 == 31) {
                 query_sum_in_whole += query_sum_in;
                 query_sum_in = (vec_any){0};
@@ -2736,22 +2736,22 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = linformer_few_v4, .tile = 0,
-            .own = 155648, .of_pair = 128, .shared = 262144, .slot = 131072, .slots = 4, .together = 1};
-        return (struct version){.head = linformer_rows_v4, .tile = 0, .own = 82432, .of_pair = 128, .shared = 262144,
+            .own = 167936, .of_pair = 128, .shared = 262144, .slot = 131072, .slots = 4, .together = 1};
+        return (struct version){.head = linformer_rows_v4, .tile = 0, .own = 102912, .of_pair = 128, .shared = 262144,
             .slot = 131072, .slots = 4, .together = 1};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = linformer_few_v3, .tile = 0,
-            .own = 155648, .of_pair = 128, .shared = 262144, .slot = 131072, .slots = 4, .together = 1};
-        return (struct version){.head = linformer_rows_v3, .tile = 0, .own = 82432, .of_pair = 128, .shared = 262144,
+            .own = 167936, .of_pair = 128, .shared = 262144, .slot = 131072, .slots = 4, .together = 1};
+        return (struct version){.head = linformer_rows_v3, .tile = 0, .own = 102912, .of_pair = 128, .shared = 262144,
             .slot = 131072, .slots = 4, .together = 1};
     }
 #endif
-    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = linformer_few_any, .tile = 0, .own = 155648,
+    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = linformer_few_any, .tile = 0, .own = 167936,
         .of_pair = 128, .shared = 262144, .slot = 131072, .slots = 4, .together = 1};
-    return (struct version){.head = linformer_rows_any, .tile = 0, .own = 82432, .of_pair = 128, .shared = 262144,
+    return (struct version){.head = linformer_rows_any, .tile = 0, .own = 102912, .of_pair = 128, .shared = 262144,
         .slot = 131072, .slots = 4, .together = 1};
 }
 

@@ -38,15 +38,15 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      196608 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1221376 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1243392 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 167424 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      188416 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1220416 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1242432 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 167424 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      113664 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 1220416 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 1242432 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 167424 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -619,51 +619,56 @@ TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v4 APART void dot5_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/136, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/136, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot7_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/136, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot11_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/80, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot12_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot13_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot13_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot15_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -891,12 +896,12 @@ TARGET_v4 APART void local_blocks_polysketch_keys_v4(const struct call *call, in
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 16, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 4096); /* [f: 136, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 16, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 5120); /* [r: 16, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 5120); /* [f: 136, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
     float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 10240); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 136; f += 16) {
         store_v4(state_sum + (chunk - chunk0) * 8848 + f, splat_v4(0.0f));
@@ -904,7 +909,7 @@ TARGET_v4 APART void local_blocks_polysketch_keys_v4(const struct call *call, in
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
         dot5_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
@@ -912,21 +917,21 @@ TARGET_v4 APART void local_blocks_polysketch_keys_v4(const struct call *call, in
         /* key_g1 = (key_g1 * key_g2) * 0.25f */
         for (int64_t r = 0; r < 16; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_g1 + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 + j)) * 0.25f);
+                store_v4(key_g1 + r * 80 + j, (load_v4(key_g1 + r * 80 + j) * load_v4(key_g2 + r * 80 + j)) * 0.25f);
             }
         }
         /* key_features_2 = key_g1 * key_g1 */
         for (int64_t f = 0; f < 136; f++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_features_2 + f * 64 + j, load_v4(key_g1 + (f % 16) * 64 + j) * load_v4(key_g1 + (((f % 16)
-                    + (f / 16)) % 16) * 64 + j));
+                store_v4(key_features_2 + f * 80 + j, load_v4(key_g1 + (f % 16) * 80 + j) * load_v4(key_g1 + (((f % 16)
+                    + (f / 16)) % 16) * 80 + j));
             }
         }
         /* state_sum += key_features_2 */
         for (int64_t f = 0; f < 136; f++) {
             vec_v4 lane_sums = splat_v4(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(key_features_2 + f * 64 + j);
+                const vec_v4 term = load_v4(key_features_2 + f * 80 + j);
                 lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
                     term, splat_v4(0));
             }
@@ -1025,29 +1030,29 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
     float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 16, i: 64] */
-    float *const query_g2 = (float *)(void *)(part->work + 4096); /* [r: 16, i: 64] */
-    float *const key_g1_2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
-    float *const key_g2_2 = (float *)(void *)(part->work + 8192); /* [r: 16, j: 64] */
-    float *const score = (float *)(void *)(part->work + 8192); /* [j: 64, i: 64] */
-    float *const query = (float *)(void *)(part->work + 4096); /* [f: 136, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 38912); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 39168); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 39424); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 39680); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 56064); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 16, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(part->work + 5120); /* [r: 16, i: 64 of 80] */
+    float *const key_g1_2 = (float *)(void *)(part->work + 5120); /* [r: 16, j: 64 of 80] */
+    float *const key_g2_2 = (float *)(void *)(part->work + 10240); /* [r: 16, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 10240); /* [j: 64, i: 64 of 80] */
+    float *const query = (float *)(void *)(part->work + 5120); /* [f: 136, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 48640); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 48896); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 49152); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 49408); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 69888); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 90368); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 10240); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 15360); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
             dot5_v4(round_up(i1 - i0, 16), sketch_g1, q_tile, query_g1);
             /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
@@ -1055,7 +1060,7 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
             /* query_g1 = (query_g1 * query_g2) * 0.25f */
             for (int64_t r = 0; r < 16; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_g1 + r * 64 + i, (load_v4(query_g1 + r * 64 + i) * load_v4(query_g2 + r * 64 + i)) *
+                    store_v4(query_g1 + r * 80 + i, (load_v4(query_g1 + r * 80 + i) * load_v4(query_g2 + r * 80 + i)) *
                         0.25f);
                 }
             }
@@ -1073,9 +1078,9 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                 }
                 for (int64_t f = 0; f < 136; f++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        const vec_v4 query_new0 = (load_v4(query_g1 + (f % 16) * 64 + i) * load_v4(query_g1 + (((f % 16)
-                            + (f / 16)) % 16) * 64 + i)) * (float)(((f / 16) == 0) ? 1.0 : 2.0);
-                        store_v4(query + f * 64 + i, query_new0);
+                        const vec_v4 query_new0 = (load_v4(query_g1 + (f % 16) * 80 + i) * load_v4(query_g1 + (((f % 16)
+                            + (f / 16)) % 16) * 80 + i)) * (float)(((f / 16) == 0) ? 1.0 : 2.0);
+                        store_v4(query + f * 80 + i, query_new0);
                         row_sum_from_state_in[vector] += query_new0 * (state_sum[(chunk - chunk0) * 8848 + f]);
                         if (f % 32 == 31) {
                             row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -1098,14 +1103,14 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum + e * 80 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_g1_2[r][j] = sum over d of sketch_g1 * k_tile_2 */
                 dot5_v4(round_up(j1 - j0, 16), sketch_g1, k_tile_2, key_g1_2);
                 /* key_g2_2[r][j] = sum over d of sketch_g2 * k_tile_2 */
@@ -1113,7 +1118,7 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                 /* key_g1_2 = (key_g1_2 * key_g2_2) * 0.25f */
                 for (int64_t r = 0; r < 16; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_g1_2 + r * 64 + j, (load_v4(key_g1_2 + r * 64 + j) * load_v4(key_g2_2 + r * 64 +
+                        store_v4(key_g1_2 + r * 80 + j, (load_v4(key_g1_2 + r * 80 + j) * load_v4(key_g2_2 + r * 80 +
                             j)) * 0.25f);
                     }
                 }
@@ -1126,10 +1131,10 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                         const ints_v4 t_1 = (i0 + i + lane_v4) + query_start;
                         vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_2 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_2 = load_v4(score + j * 80 + i);
                             const vec_v4 score_new3 = pick_v4(__builtin_convertvector(((j0 + j) <= t_1) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), score_2 * score_2, splat_v4(0.0f));
-                            store_v4(score + j * 64 + i, score_new3);
+                            store_v4(score + j * 80 + i, score_new3);
                             row_sum_in += score_new3;
                         }
                         add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1144,9 +1149,9 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                const vec_v4 score_4 = load_v4(score + j * 64 + i);
+                                const vec_v4 score_4 = load_v4(score + j * 80 + i);
                                 const vec_v4 score_new5 = score_4 * score_4;
-                                store_v4(score + j * 64 + i, score_new5);
+                                store_v4(score + j * 80 + i, score_new5);
                                 row_sum_in[vector] += score_new5;
                             }
                         }
@@ -1167,7 +1172,7 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
                                 & (-(int64_t)t_6), mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1178,12 +1183,12 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                 const vec_v4 t_7 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
                 const mask_v4 t_8 = t_7 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_8, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_7));
+                    store_v4(sum + e * 80 + i, pick_v4(t_8, splat_v4(0.0f),
+                        (load_v4(sum + e * 80 + i) + load_v4(sum_from_state + e * 80 + i)) / t_7));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v4(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -1236,15 +1241,15 @@ TARGET_v4 APART void local_blocks_polysketch_few_begin_v4(const struct call *cal
     float *const query_g1 = (float *)(void *)(part->shared + 0); /* [r: 16, r_q: 64] */
     float *const query_g2 = (float *)(void *)(part->shared + 4096); /* [r: 16, r_q: 64] */
     float *const query = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 16); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_g1[r][r_q] = sum over d of sketch_g1 * q_tile */
-    dot5_v4(round_up(r_q1 - r_q0, 16), sketch_g1, q_tile + r_q0, query_g1 + r_q0);
+    dot11_v4(round_up(r_q1 - r_q0, 16), sketch_g1, q_tile + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * q_tile */
-    dot5_v4(round_up(r_q1 - r_q0, 16), sketch_g2, q_tile + r_q0, query_g2 + r_q0);
+    dot11_v4(round_up(r_q1 - r_q0, 16), sketch_g2, q_tile + r_q0, query_g2 + r_q0);
     /* query = (query_g1 * query_g2) * 0.25f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         for (int64_t r = 0; r < 16; r++) {
@@ -1326,9 +1331,9 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
         /* k_tile = k, with zeros beyond the last row */
         transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
+        dot12_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
+        dot12_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.25f */
         for (int64_t r = 0; r < 16; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1336,7 +1341,7 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
             }
         }
         /* score[r_q][j] = sum over r of query * key_g1 */
-        dot12_v4(round_up(j1 - j0, 16), rows, query, key_g1, score);
+        dot13_v4(round_up(j1 - j0, 16), rows, query, key_g1, score);
         /* score = score * score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1377,7 +1382,7 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
             64) - 1985)) || (min(query_start + 1, query_start - floor_mod(query_start,
             64) + 64) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot13_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 in_region[8] = {0};
                 const int64_t t_7 = (r_q % n_q) + query_start;
@@ -1394,7 +1399,7 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot15_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -1942,51 +1947,56 @@ TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/136, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/136, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/136, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot11_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/80, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot12_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -2214,12 +2224,12 @@ TARGET_v3 APART void local_blocks_polysketch_keys_v3(const struct call *call, in
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 16, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 4096); /* [f: 136, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 16, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 5120); /* [r: 16, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 5120); /* [f: 136, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
     float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 10240); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 136; f += 8) {
         store_v3(state_sum + (chunk - chunk0) * 8848 + f, splat_v3(0.0f));
@@ -2227,7 +2237,7 @@ TARGET_v3 APART void local_blocks_polysketch_keys_v3(const struct call *call, in
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
         dot5_v3(round_up(j1 - j0, 8), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
@@ -2235,21 +2245,21 @@ TARGET_v3 APART void local_blocks_polysketch_keys_v3(const struct call *call, in
         /* key_g1 = (key_g1 * key_g2) * 0.25f */
         for (int64_t r = 0; r < 16; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_g1 + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 + j)) * 0.25f);
+                store_v3(key_g1 + r * 80 + j, (load_v3(key_g1 + r * 80 + j) * load_v3(key_g2 + r * 80 + j)) * 0.25f);
             }
         }
         /* key_features_2 = key_g1 * key_g1 */
         for (int64_t f = 0; f < 136; f++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_features_2 + f * 64 + j, load_v3(key_g1 + (f % 16) * 64 + j) * load_v3(key_g1 + (((f % 16)
-                    + (f / 16)) % 16) * 64 + j));
+                store_v3(key_features_2 + f * 80 + j, load_v3(key_g1 + (f % 16) * 80 + j) * load_v3(key_g1 + (((f % 16)
+                    + (f / 16)) % 16) * 80 + j));
             }
         }
         /* state_sum += key_features_2 */
         for (int64_t f = 0; f < 136; f++) {
             vec_v3 lane_sums = splat_v3(0);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(key_features_2 + f * 64 + j);
+                const vec_v3 term = load_v3(key_features_2 + f * 80 + j);
                 lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
                     term, splat_v3(0));
             }
@@ -2348,29 +2358,29 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
     float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 16, i: 64] */
-    float *const query_g2 = (float *)(void *)(part->work + 4096); /* [r: 16, i: 64] */
-    float *const key_g1_2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
-    float *const key_g2_2 = (float *)(void *)(part->work + 8192); /* [r: 16, j: 64] */
-    float *const score = (float *)(void *)(part->work + 8192); /* [j: 64, i: 64] */
-    float *const query = (float *)(void *)(part->work + 4096); /* [f: 136, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 38912); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 39168); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 39424); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 39680); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 56064); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 16, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(part->work + 5120); /* [r: 16, i: 64 of 80] */
+    float *const key_g1_2 = (float *)(void *)(part->work + 5120); /* [r: 16, j: 64 of 80] */
+    float *const key_g2_2 = (float *)(void *)(part->work + 10240); /* [r: 16, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 10240); /* [j: 64, i: 64 of 80] */
+    float *const query = (float *)(void *)(part->work + 5120); /* [f: 136, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 48640); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 48896); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 49152); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 49408); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 69888); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 90368); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 10240); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 15360); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
             dot5_v3(round_up(i1 - i0, 8), sketch_g1, q_tile, query_g1);
             /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
@@ -2378,7 +2388,7 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
             /* query_g1 = (query_g1 * query_g2) * 0.25f */
             for (int64_t r = 0; r < 16; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_g1 + r * 64 + i, (load_v3(query_g1 + r * 64 + i) * load_v3(query_g2 + r * 64 + i)) *
+                    store_v3(query_g1 + r * 80 + i, (load_v3(query_g1 + r * 80 + i) * load_v3(query_g2 + r * 80 + i)) *
                         0.25f);
                 }
             }
@@ -2396,9 +2406,9 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                 }
                 for (int64_t f = 0; f < 136; f++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 query_new0 = (load_v3(query_g1 + (f % 16) * 64 + i) * load_v3(query_g1 + (((f % 16)
-                            + (f / 16)) % 16) * 64 + i)) * (float)(((f / 16) == 0) ? 1.0 : 2.0);
-                        store_v3(query + f * 64 + i, query_new0);
+                        const vec_v3 query_new0 = (load_v3(query_g1 + (f % 16) * 80 + i) * load_v3(query_g1 + (((f % 16)
+                            + (f / 16)) % 16) * 80 + i)) * (float)(((f / 16) == 0) ? 1.0 : 2.0);
+                        store_v3(query + f * 80 + i, query_new0);
                         row_sum_from_state_in[vector] += query_new0 * (state_sum[(chunk - chunk0) * 8848 + f]);
                         if (f % 32 == 31) {
                             row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -2421,14 +2431,14 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum + e * 80 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_g1_2[r][j] = sum over d of sketch_g1 * k_tile_2 */
                 dot5_v3(round_up(j1 - j0, 8), sketch_g1, k_tile_2, key_g1_2);
                 /* key_g2_2[r][j] = sum over d of sketch_g2 * k_tile_2 */
@@ -2436,7 +2446,7 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                 /* key_g1_2 = (key_g1_2 * key_g2_2) * 0.25f */
                 for (int64_t r = 0; r < 16; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_g1_2 + r * 64 + j, (load_v3(key_g1_2 + r * 64 + j) * load_v3(key_g2_2 + r * 64 +
+                        store_v3(key_g1_2 + r * 80 + j, (load_v3(key_g1_2 + r * 80 + j) * load_v3(key_g2_2 + r * 80 +
                             j)) * 0.25f);
                     }
                 }
@@ -2449,10 +2459,10 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                         const ints_v3 t_1 = (i0 + i + lane_v3) + query_start;
                         vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_2 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_2 = load_v3(score + j * 80 + i);
                             const vec_v3 score_new3 = pick_v3(__builtin_convertvector(((j0 + j) <= t_1) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), score_2 * score_2, splat_v3(0.0f));
-                            store_v3(score + j * 64 + i, score_new3);
+                            store_v3(score + j * 80 + i, score_new3);
                             row_sum_in += score_new3;
                         }
                         add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -2467,9 +2477,9 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                const vec_v3 score_4 = load_v3(score + j * 64 + i);
+                                const vec_v3 score_4 = load_v3(score + j * 80 + i);
                                 const vec_v3 score_new5 = score_4 * score_4;
-                                store_v3(score + j * 64 + i, score_new5);
+                                store_v3(score + j * 80 + i, score_new5);
                                 row_sum_in[vector] += score_new5;
                             }
                         }
@@ -2490,7 +2500,7 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
                                 & (-(int64_t)t_6), mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -2501,12 +2511,12 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                 const vec_v3 t_7 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
                 const mask_v3 t_8 = t_7 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_8, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_7));
+                    store_v3(sum + e * 80 + i, pick_v3(t_8, splat_v3(0.0f),
+                        (load_v3(sum + e * 80 + i) + load_v3(sum_from_state + e * 80 + i)) / t_7));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v3(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -2559,15 +2569,15 @@ TARGET_v3 APART void local_blocks_polysketch_few_begin_v3(const struct call *cal
     float *const query_g1 = (float *)(void *)(part->shared + 0); /* [r: 16, r_q: 64] */
     float *const query_g2 = (float *)(void *)(part->shared + 4096); /* [r: 16, r_q: 64] */
     float *const query = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 8); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_g1[r][r_q] = sum over d of sketch_g1 * q_tile */
-    dot5_v3(round_up(r_q1 - r_q0, 8), sketch_g1, q_tile + r_q0, query_g1 + r_q0);
+    dot11_v3(round_up(r_q1 - r_q0, 8), sketch_g1, q_tile + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * q_tile */
-    dot5_v3(round_up(r_q1 - r_q0, 8), sketch_g2, q_tile + r_q0, query_g2 + r_q0);
+    dot11_v3(round_up(r_q1 - r_q0, 8), sketch_g2, q_tile + r_q0, query_g2 + r_q0);
     /* query = (query_g1 * query_g2) * 0.25f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 16; r++) {
@@ -2649,9 +2659,9 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
         /* k_tile = k, with zeros beyond the last row */
         transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_v3(round_up(j1 - j0, 8), sketch_g1, k_tile, key_g1);
+        dot12_v3(round_up(j1 - j0, 8), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
+        dot12_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.25f */
         for (int64_t r = 0; r < 16; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2659,7 +2669,7 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
             }
         }
         /* score[r_q][j] = sum over r of query * key_g1 */
-        dot12_v3(round_up(j1 - j0, 8), rows, query, key_g1, score);
+        dot13_v3(round_up(j1 - j0, 8), rows, query, key_g1, score);
         /* score = score * score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2700,7 +2710,7 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
             64) - 1985)) || (min(query_start + 1, query_start - floor_mod(query_start,
             64) + 64) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 in_region[16] = {0};
                 const int64_t t_7 = (r_q % n_q) + query_start;
@@ -2717,7 +2727,7 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -3254,51 +3264,56 @@ APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot6_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/136, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1,
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/136, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/136, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/80, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot12_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot13_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
@@ -3527,12 +3542,12 @@ APART void local_blocks_polysketch_keys_any(const struct call *call, int64_t tas
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 16, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 4096); /* [f: 136, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 16, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 5120); /* [r: 16, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 5120); /* [f: 136, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
     float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 10240); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 136; f += 4) {
         store_any(state_sum + (chunk - chunk0) * 8848 + f, splat_any(0.0f));
@@ -3540,7 +3555,7 @@ APART void local_blocks_polysketch_keys_any(const struct call *call, int64_t tas
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
         dot5_any(round_up(j1 - j0, 4), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
@@ -3548,21 +3563,21 @@ APART void local_blocks_polysketch_keys_any(const struct call *call, int64_t tas
         /* key_g1 = (key_g1 * key_g2) * 0.25f */
         for (int64_t r = 0; r < 16; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_g1 + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 + j)) * 0.25f);
+                store_any(key_g1 + r * 80 + j, (load_any(key_g1 + r * 80 + j) * load_any(key_g2 + r * 80 + j)) * 0.25f);
             }
         }
         /* key_features_2 = key_g1 * key_g1 */
         for (int64_t f = 0; f < 136; f++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_features_2 + f * 64 + j, load_any(key_g1 + (f % 16) * 64 + j) * load_any(key_g1 + (((f %
-                    16) + (f / 16)) % 16) * 64 + j));
+                store_any(key_features_2 + f * 80 + j, load_any(key_g1 + (f % 16) * 80 + j) * load_any(key_g1 + (((f %
+                    16) + (f / 16)) % 16) * 80 + j));
             }
         }
         /* state_sum += key_features_2 */
         for (int64_t f = 0; f < 136; f++) {
             vec_any lane_sums = splat_any(0);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(key_features_2 + f * 64 + j);
+                const vec_any term = load_any(key_features_2 + f * 80 + j);
                 lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                     mask_any), term, splat_any(0));
             }
@@ -3661,29 +3676,29 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
     float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 16, i: 64] */
-    float *const query_g2 = (float *)(void *)(part->work + 4096); /* [r: 16, i: 64] */
-    float *const key_g1_2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
-    float *const key_g2_2 = (float *)(void *)(part->work + 8192); /* [r: 16, j: 64] */
-    float *const score = (float *)(void *)(part->work + 8192); /* [j: 64, i: 64] */
-    float *const query = (float *)(void *)(part->work + 4096); /* [f: 136, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 38912); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 39168); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 39424); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 39680); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 56064); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 16, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(part->work + 5120); /* [r: 16, i: 64 of 80] */
+    float *const key_g1_2 = (float *)(void *)(part->work + 5120); /* [r: 16, j: 64 of 80] */
+    float *const key_g2_2 = (float *)(void *)(part->work + 10240); /* [r: 16, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 10240); /* [j: 64, i: 64 of 80] */
+    float *const query = (float *)(void *)(part->work + 5120); /* [f: 136, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 48640); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 48896); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 49152); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 49408); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 69888); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 90368); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 10240); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 15360); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
             dot5_any(round_up(i1 - i0, 4), sketch_g1, q_tile, query_g1);
             /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
@@ -3691,7 +3706,7 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
             /* query_g1 = (query_g1 * query_g2) * 0.25f */
             for (int64_t r = 0; r < 16; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_g1 + r * 64 + i, (load_any(query_g1 + r * 64 + i) * load_any(query_g2 + r * 64 + i))
+                    store_any(query_g1 + r * 80 + i, (load_any(query_g1 + r * 80 + i) * load_any(query_g2 + r * 80 + i))
                         * 0.25f);
                 }
             }
@@ -3709,9 +3724,9 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                 }
                 for (int64_t f = 0; f < 136; f++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any query_new0 = (load_any(query_g1 + (f % 16) * 64 + i) * load_any(query_g1 + (((f %
-                            16) + (f / 16)) % 16) * 64 + i)) * (float)(((f / 16) == 0) ? 1.0 : 2.0);
-                        store_any(query + f * 64 + i, query_new0);
+                        const vec_any query_new0 = (load_any(query_g1 + (f % 16) * 80 + i) * load_any(query_g1 + (((f %
+                            16) + (f / 16)) % 16) * 80 + i)) * (float)(((f / 16) == 0) ? 1.0 : 2.0);
+                        store_any(query + f * 80 + i, query_new0);
                         row_sum_from_state_in[vector] += query_new0 * (state_sum[(chunk - chunk0) * 8848 + f]);
                         if (f % 32 == 31) {
                             row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -3734,14 +3749,14 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+                    store_any(sum + e * 80 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_g1_2[r][j] = sum over d of sketch_g1 * k_tile_2 */
                 dot5_any(round_up(j1 - j0, 4), sketch_g1, k_tile_2, key_g1_2);
                 /* key_g2_2[r][j] = sum over d of sketch_g2 * k_tile_2 */
@@ -3749,7 +3764,7 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                 /* key_g1_2 = (key_g1_2 * key_g2_2) * 0.25f */
                 for (int64_t r = 0; r < 16; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_g1_2 + r * 64 + j, (load_any(key_g1_2 + r * 64 + j) * load_any(key_g2_2 + r * 64 +
+                        store_any(key_g1_2 + r * 80 + j, (load_any(key_g1_2 + r * 80 + j) * load_any(key_g2_2 + r * 80 +
                             j)) * 0.25f);
                     }
                 }
@@ -3762,10 +3777,10 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                         const ints_any t_1 = (i0 + i + lane_any) + query_start;
                         vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_2 = load_any(score + j * 64 + i);
+                            const vec_any score_2 = load_any(score + j * 80 + i);
                             const vec_any score_new3 = pick_any(__builtin_convertvector(((j0 + j) <= t_1) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), score_2 * score_2, splat_any(0.0f));
-                            store_any(score + j * 64 + i, score_new3);
+                            store_any(score + j * 80 + i, score_new3);
                             row_sum_in += score_new3;
                         }
                         add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -3780,9 +3795,9 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                const vec_any score_4 = load_any(score + j * 64 + i);
+                                const vec_any score_4 = load_any(score + j * 80 + i);
                                 const vec_any score_new5 = score_4 * score_4;
-                                store_any(score + j * 64 + i, score_new5);
+                                store_any(score + j * 80 + i, score_new5);
                                 row_sum_in[vector] += score_new5;
                             }
                         }
@@ -3803,7 +3818,7 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
                                 & (-(int64_t)t_6), mask_any);
                         }
-                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -3814,12 +3829,12 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                 const vec_any t_7 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
                 const mask_any t_8 = t_7 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_8, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_7));
+                    store_any(sum + e * 80 + i, pick_any(t_8, splat_any(0.0f),
+                        (load_any(sum + e * 80 + i) + load_any(sum_from_state + e * 80 + i)) / t_7));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_any(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -3872,15 +3887,15 @@ APART void local_blocks_polysketch_few_begin_any(const struct call *call, int64_
     float *const query_g1 = (float *)(void *)(part->shared + 0); /* [r: 16, r_q: 64] */
     float *const query_g2 = (float *)(void *)(part->shared + 4096); /* [r: 16, r_q: 64] */
     float *const query = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 4); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_g1[r][r_q] = sum over d of sketch_g1 * q_tile */
-    dot5_any(round_up(r_q1 - r_q0, 4), sketch_g1, q_tile + r_q0, query_g1 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 4), sketch_g1, q_tile + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * q_tile */
-    dot5_any(round_up(r_q1 - r_q0, 4), sketch_g2, q_tile + r_q0, query_g2 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 4), sketch_g2, q_tile + r_q0, query_g2 + r_q0);
     /* query = (query_g1 * query_g2) * 0.25f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 16; r++) {
@@ -3962,9 +3977,9 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
         /* k_tile = k, with zeros beyond the last row */
         transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_any(round_up(j1 - j0, 4), sketch_g1, k_tile, key_g1);
+        dot12_any(round_up(j1 - j0, 4), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
+        dot12_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.25f */
         for (int64_t r = 0; r < 16; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3973,7 +3988,7 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
             }
         }
         /* score[r_q][j] = sum over r of query * key_g1 */
-        dot12_any(round_up(j1 - j0, 4), rows, query, key_g1, score);
+        dot13_any(round_up(j1 - j0, 4), rows, query, key_g1, score);
         /* score = score * score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4014,7 +4029,7 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
             64) - 1985)) || (min(query_start + 1, query_start - floor_mod(query_start,
             64) + 64) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any in_region[32] = {0};
                 const int64_t t_7 = (r_q % n_q) + query_start;
@@ -4031,7 +4046,7 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -4167,7 +4182,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 622 && rows <= 64) return (struct version){.head = local_blocks_polysketch_few_v4, .tile = 0,
             .own = 55296, .of_pair = 128, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
-        if (n_k >= 622) return (struct version){.head = local_blocks_polysketch_linear_v4, .tile = 0, .own = 88832,
+        if (n_k >= 622) return (struct version){.head = local_blocks_polysketch_linear_v4, .tile = 0, .own = 110848,
             .of_token = 8840, .in_keys = 1, .shared = 1097152, .slot = 35392, .slots = 1, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = local_blocks_polysketch_few_v4,
             .tile = 0, .own = 55296, .of_pair = 128, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
@@ -4178,7 +4193,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 622 && rows <= 64) return (struct version){.head = local_blocks_polysketch_few_v3, .tile = 0,
             .own = 55296, .of_pair = 128, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
-        if (n_k >= 622) return (struct version){.head = local_blocks_polysketch_linear_v3, .tile = 0, .own = 88832,
+        if (n_k >= 622) return (struct version){.head = local_blocks_polysketch_linear_v3, .tile = 0, .own = 110848,
             .of_token = 8840, .in_keys = 1, .shared = 1096192, .slot = 35392, .slots = 1, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = local_blocks_polysketch_few_v3,
             .tile = 0, .own = 55296, .of_pair = 128, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
@@ -4187,7 +4202,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #endif
     if (n_k >= 622 && rows <= 64) return (struct version){.head = local_blocks_polysketch_few_any, .tile = 0,
         .own = 55296, .of_pair = 128, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
-    if (n_k >= 622) return (struct version){.head = local_blocks_polysketch_linear_any, .tile = 0, .own = 88832,
+    if (n_k >= 622) return (struct version){.head = local_blocks_polysketch_linear_any, .tile = 0, .own = 110848,
         .of_token = 8840, .in_keys = 1, .shared = 1096192, .slot = 35392, .slots = 1, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = local_blocks_polysketch_few_any, .tile = 0,
         .own = 55296, .of_pair = 128, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};

@@ -24,11 +24,11 @@
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 187392 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 187392 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 187392 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -811,26 +811,31 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
 TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
-TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+TARGET_v4 APART void dot3_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/80, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot4_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
     dot_along_v4(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
 }
-TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -855,26 +860,26 @@ TARGET_v4 static void luong_rows_v4(const struct call *call, int64_t task, unsig
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const compatibility_w = call->params->compatibility_w;
-    float *const query_w = (float *)(void *)(work + 0); /* [c: 64, i: 64] */
-    float *const score = (float *)(void *)(work + 16384); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 90112); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 90368); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 90624); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 90880); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 107520); /* [e: 64, i: 64] */
+    float *const query_w = (float *)(void *)(work + 0); /* [c: 64, i: 64 of 80] */
+    float *const score = (float *)(void *)(work + 20480); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 112640); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 112896); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 113152); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 113408); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 134144); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 20480); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* query_w[c][i] = sum over d of compatibility_w * q_tile */
     dot0_v4(round_up(i1 - i0, 16), compatibility_w, q_tile, query_w);
     /* query_w = query_w * 1.442695f */
     for (int64_t c = 0; c < 64; c++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query_w + c * 64 + i, load_v4(query_w + c * 64 + i) * 1.442695f);
+            store_v4(query_w + c * 80 + i, load_v4(query_w + c * 80 + i) * 1.442695f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -886,8 +891,8 @@ TARGET_v4 static void luong_rows_v4(const struct call *call, int64_t task, unsig
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum + e * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
@@ -908,7 +913,7 @@ TARGET_v4 static void luong_rows_v4(const struct call *call, int64_t task, unsig
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 80 + i));
                 }
             }
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -929,9 +934,9 @@ TARGET_v4 static void luong_rows_v4(const struct call *call, int64_t task, unsig
             const vec_v4 row_max_3 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_2 = load_v4(score + j * 64 + i);
+                const vec_v4 score_2 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new4 = exp2_v4(score_2 - row_max_3);
-                store_v4(score + j * 64 + i, score_new4);
+                store_v4(score + j * 80 + i, score_new4);
                 row_sum_in += score_new4;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -944,11 +949,11 @@ TARGET_v4 static void luong_rows_v4(const struct call *call, int64_t task, unsig
         const vec_v4 row_sum_5 = load_v4(row_sum + i);
         const mask_v4 t_6 = row_sum_5 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_6, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_5));
+            store_v4(sum + e * 80 + i, pick_v4(t_6, splat_v4(0.0f), load_v4(sum + e * 80 + i) / row_sum_5));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -969,13 +974,13 @@ TARGET_v4 APART void luong_few_begin_v4(const struct call *call, int64_t task, c
     float *const query_w = (float *)(void *)(part->shared + 0); /* [c: 64, r: 64] */
     float *const query = (float *)(void *)(part->shared + 16384); /* [c: 64, r: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, c: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_w[c][r] = sum over d of compatibility_w * q_tile */
-    dot0_v4(round_up(r1 - r0, 16), compatibility_w, q_tile + r0, query_w + r0);
+    dot3_v4(round_up(r1 - r0, 16), compatibility_w, q_tile + r0, query_w + r0);
     /* query = query_w * 1.442695f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t c = 0; c < 64; c++) {
@@ -1052,7 +1057,7 @@ TARGET_v4 APART void luong_few_keys_v4(const struct call *call, int64_t task, co
     for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over c of query_turned * k */
-        dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        dot4_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
@@ -1104,7 +1109,7 @@ TARGET_v4 APART void luong_few_keys_v4(const struct call *call, int64_t task, co
             }
         }
         /* state[r][e] += sum over j of score * v */
-        dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+        dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
@@ -1861,26 +1866,31 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
 TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
-TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/80, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot4_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
     dot_along_v3(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
 }
-TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -1905,26 +1915,26 @@ TARGET_v3 static void luong_rows_v3(const struct call *call, int64_t task, unsig
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const compatibility_w = call->params->compatibility_w;
-    float *const query_w = (float *)(void *)(work + 0); /* [c: 64, i: 64] */
-    float *const score = (float *)(void *)(work + 16384); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 90112); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 90368); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 90624); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 90880); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 107520); /* [e: 64, i: 64] */
+    float *const query_w = (float *)(void *)(work + 0); /* [c: 64, i: 64 of 80] */
+    float *const score = (float *)(void *)(work + 20480); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 112640); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 112896); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 113152); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 113408); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 134144); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 20480); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* query_w[c][i] = sum over d of compatibility_w * q_tile */
     dot0_v3(round_up(i1 - i0, 8), compatibility_w, q_tile, query_w);
     /* query_w = query_w * 1.442695f */
     for (int64_t c = 0; c < 64; c++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query_w + c * 64 + i, load_v3(query_w + c * 64 + i) * 1.442695f);
+            store_v3(query_w + c * 80 + i, load_v3(query_w + c * 80 + i) * 1.442695f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1936,8 +1946,8 @@ TARGET_v3 static void luong_rows_v3(const struct call *call, int64_t task, unsig
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum + e * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
@@ -1960,7 +1970,7 @@ TARGET_v3 static void luong_rows_v3(const struct call *call, int64_t task, unsig
                 UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
+                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 80 + i));
                     }
                 }
             }
@@ -1983,9 +1993,9 @@ TARGET_v3 static void luong_rows_v3(const struct call *call, int64_t task, unsig
             const vec_v3 row_max_3 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_2 = load_v3(score + j * 64 + i);
+                const vec_v3 score_2 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new4 = exp2_v3(score_2 - row_max_3);
-                store_v3(score + j * 64 + i, score_new4);
+                store_v3(score + j * 80 + i, score_new4);
                 row_sum_in += score_new4;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -1998,11 +2008,11 @@ TARGET_v3 static void luong_rows_v3(const struct call *call, int64_t task, unsig
         const vec_v3 row_sum_5 = load_v3(row_sum + i);
         const mask_v3 t_6 = row_sum_5 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_6, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_5));
+            store_v3(sum + e * 80 + i, pick_v3(t_6, splat_v3(0.0f), load_v3(sum + e * 80 + i) / row_sum_5));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2023,13 +2033,13 @@ TARGET_v3 APART void luong_few_begin_v3(const struct call *call, int64_t task, c
     float *const query_w = (float *)(void *)(part->shared + 0); /* [c: 64, r: 64] */
     float *const query = (float *)(void *)(part->shared + 16384); /* [c: 64, r: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, c: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_w[c][r] = sum over d of compatibility_w * q_tile */
-    dot0_v3(round_up(r1 - r0, 8), compatibility_w, q_tile + r0, query_w + r0);
+    dot3_v3(round_up(r1 - r0, 8), compatibility_w, q_tile + r0, query_w + r0);
     /* query = query_w * 1.442695f */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t c = 0; c < 64; c++) {
@@ -2106,7 +2116,7 @@ TARGET_v3 APART void luong_few_keys_v3(const struct call *call, int64_t task, co
     for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over c of query_turned * k */
-        dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        dot4_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
@@ -2158,7 +2168,7 @@ TARGET_v3 APART void luong_few_keys_v3(const struct call *call, int64_t task, co
             }
         }
         /* state[r][e] += sum over j of score * v */
-        dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+        dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
@@ -2898,26 +2908,31 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot1_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
-APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/80, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot4_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
     dot_along_any(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, /*early=*/64);
 }
-APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
@@ -2942,26 +2957,26 @@ static void luong_rows_any(const struct call *call, int64_t task, unsigned char 
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const compatibility_w = call->params->compatibility_w;
-    float *const query_w = (float *)(void *)(work + 0); /* [c: 64, i: 64] */
-    float *const score = (float *)(void *)(work + 16384); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 90112); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 90368); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 90624); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 90880); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 107520); /* [e: 64, i: 64] */
+    float *const query_w = (float *)(void *)(work + 0); /* [c: 64, i: 64 of 80] */
+    float *const score = (float *)(void *)(work + 20480); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 112640); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 112896); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 113152); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 113408); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 134144); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 20480); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* query_w[c][i] = sum over d of compatibility_w * q_tile */
     dot0_any(round_up(i1 - i0, 4), compatibility_w, q_tile, query_w);
     /* query_w = query_w * 1.442695f */
     for (int64_t c = 0; c < 64; c++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query_w + c * 64 + i, load_any(query_w + c * 64 + i) * 1.442695f);
+            store_any(query_w + c * 80 + i, load_any(query_w + c * 80 + i) * 1.442695f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2973,8 +2988,8 @@ static void luong_rows_any(const struct call *call, int64_t task, unsigned char 
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            store_any(sum + e * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
@@ -2998,7 +3013,7 @@ static void luong_rows_any(const struct call *call, int64_t task, unsigned char 
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                            load_any(score + j * 64 + i));
+                            load_any(score + j * 80 + i));
                     }
                 }
             }
@@ -3021,9 +3036,9 @@ static void luong_rows_any(const struct call *call, int64_t task, unsigned char 
             const vec_any row_max_3 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_2 = load_any(score + j * 64 + i);
+                const vec_any score_2 = load_any(score + j * 80 + i);
                 const vec_any score_new4 = exp2_any(score_2 - row_max_3);
-                store_any(score + j * 64 + i, score_new4);
+                store_any(score + j * 80 + i, score_new4);
                 row_sum_in += score_new4;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -3036,11 +3051,11 @@ static void luong_rows_any(const struct call *call, int64_t task, unsigned char 
         const vec_any row_sum_5 = load_any(row_sum + i);
         const mask_any t_6 = row_sum_5 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_6, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_5));
+            store_any(sum + e * 80 + i, pick_any(t_6, splat_any(0.0f), load_any(sum + e * 80 + i) / row_sum_5));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -3060,13 +3075,13 @@ APART void luong_few_begin_any(const struct call *call, int64_t task, const stru
     float *const query_w = (float *)(void *)(part->shared + 0); /* [c: 64, r: 64] */
     float *const query = (float *)(void *)(part->shared + 16384); /* [c: 64, r: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, c: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_w[c][r] = sum over d of compatibility_w * q_tile */
-    dot0_any(round_up(r1 - r0, 4), compatibility_w, q_tile + r0, query_w + r0);
+    dot3_any(round_up(r1 - r0, 4), compatibility_w, q_tile + r0, query_w + r0);
     /* query = query_w * 1.442695f */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t c = 0; c < 64; c++) {
@@ -3141,7 +3156,7 @@ APART void luong_few_keys_any(const struct call *call, int64_t task, const struc
     for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over c of query_turned * k */
-        dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        dot4_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
@@ -3193,7 +3208,7 @@ APART void luong_few_keys_any(const struct call *call, int64_t task, const struc
             }
         }
         /* state[r][e] += sum over j of score * v */
-        dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+        dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
@@ -3345,19 +3360,19 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = luong_few_v4, .tile = 0, .own = 37120,
             .of_pair = 128, .shared = 82688, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = luong_rows_v4, .tile = 64, .own = 123904, .of_pair = 128};
+        return (struct version){.rows = luong_rows_v4, .tile = 64, .own = 154624, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = luong_few_v3, .tile = 0, .own = 37120,
             .of_pair = 128, .shared = 82688, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = luong_rows_v3, .tile = 64, .own = 123904, .of_pair = 128};
+        return (struct version){.rows = luong_rows_v3, .tile = 64, .own = 154624, .of_pair = 128};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = luong_few_any, .tile = 0, .own = 37120,
         .of_pair = 128, .shared = 82688, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = luong_rows_any, .tile = 64, .own = 123904, .of_pair = 128};
+    return (struct version){.rows = luong_rows_any, .tile = 64, .own = 154624, .of_pair = 128};
 }
 
 enum { MANY_ROWS = 1 << 30 };

@@ -51,13 +51,13 @@
    Linear from 1018 keys on: the weight is an inner product of 528 features. The state is a sum over keys of 528 x 65
    numbers.
      x86-64-v4  quadratic tiles of 256 queries and 144 keys; 615552 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 930944 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 957568 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 286720 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 256 queries and 144 keys; 615552 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 930944 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 957568 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 286720 bytes of workspace per thread
      generic    quadratic tiles of 128 queries and 144 keys; 352384 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 930944 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 957568 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 286720 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -667,56 +667,61 @@ TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v4 APART void dot6_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot7_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot11_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot12_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot13_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot13_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot14_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot15_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
     dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot15_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot16_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot16_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot17_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -1020,13 +1025,13 @@ TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call
     const int32_t *const document = call->params->document + b * n_k;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 10240); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10240); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
-    float *const key_features_3 = (float *)(void *)(part->work + 57344); /* [j: 64, e: 64] */
+    float *const key_features_3 = (float *)(void *)(part->work + 71680); /* [j: 64, e: 64] */
     float *const state = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 20480); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 16) {
         store_v4(state_sum + (chunk - chunk0) * 34320 + f, splat_v4(0.0f));
@@ -1042,7 +1047,7 @@ TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum + j, splat_v4(0.0f));
@@ -1055,7 +1060,7 @@ TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_in[vector] += load_v4(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v4(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1071,9 +1076,9 @@ TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call
             const vec_v4 t_1 = load_v4(key_sum + j) * 0.015625f;
             vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new2 = k_tile_0 - t_1;
-                store_v4(k_tile + d * 64 + j, k_tile_new2);
+                store_v4(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
@@ -1082,7 +1087,7 @@ TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * t_3);
+                store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * t_3);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -1092,7 +1097,7 @@ TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_g1 + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 + j)) *
+                store_v4(key_g1 + r * 80 + j, (load_v4(key_g1 + r * 80 + j) * load_v4(key_g2 + r * 80 + j)) *
                     0.176776695f);
             }
         }
@@ -1113,8 +1118,8 @@ TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call
                 for (int lane = 0; lane < 16; lane++) id_4[lane] = id_at(document, id_4[lane], n_k);
                 const ints_v4 t_6 = id_4 == t_5;
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v4(key_features_2 + (f - f0) * 64 + j, pick_v4(__builtin_convertvector(t_6, mask_v4),
-                        load_v4(key_g1 + (f % 32) * 64 + j) * load_v4(key_g1 + (((f % 32) + (f / 32)) % 32) * 64 + j),
+                    store_v4(key_features_2 + (f - f0) * 80 + j, pick_v4(__builtin_convertvector(t_6, mask_v4),
+                        load_v4(key_g1 + (f % 32) * 80 + j) * load_v4(key_g1 + (((f % 32) + (f / 32)) % 32) * 80 + j),
                         splat_v4(0.0f)));
                 }
             }
@@ -1122,7 +1127,7 @@ TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call
             for (int64_t f = f0; f < f1; f++) {
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
                         mask_v4), term, splat_v4(0));
                 }
@@ -1214,21 +1219,21 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64] */
-    float *const query_g2 = (float *)(void *)(part->work + 8192); /* [r: 32, i: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 8192); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 57344); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 57600); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 57856); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(part->work + 10240); /* [r: 32, i: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(part->work + 10240); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 71680); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 71936); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 72192); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 20480); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 40960); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 74496); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 92928); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 113408); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
@@ -1236,7 +1241,7 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
             const struct ids ids_0 = ids_of(document, min(i0 + query_start, n_k - 1), min(i1 + query_start - 1,
                 n_k - 1) + 1); /* of the tile of i */
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_sum + i, splat_v4(0.0f));
@@ -1249,7 +1254,7 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        query_sum_in[vector] += load_v4(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v4(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1265,9 +1270,9 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                 const vec_v4 t_14 = load_v4(query_sum + i) * 0.015625f;
                 vec_v4 query_sum_2_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_13 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_13 = load_v4(q_tile + d * 80 + i);
                     const vec_v4 q_tile_new15 = q_tile_13 - t_14;
-                    store_v4(q_tile + d * 64 + i, q_tile_new15);
+                    store_v4(q_tile + d * 80 + i, q_tile_new15);
                     query_sum_2_in += q_tile_new15 * q_tile_new15;
                 }
                 store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in);
@@ -1276,7 +1281,7 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_16 = 1.0f / sqrt_v4((load_v4(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * t_16);
+                    store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * t_16);
                 }
             }
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
@@ -1286,7 +1291,7 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
             /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
             for (int64_t r = 0; r < 32; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_g1 + r * 64 + i, (load_v4(query_g1 + r * 64 + i) * load_v4(query_g2 + r * 64 + i)) *
+                    store_v4(query_g1 + r * 80 + i, (load_v4(query_g1 + r * 80 + i) * load_v4(query_g2 + r * 80 + i)) *
                         0.176776695f);
                 }
             }
@@ -1299,7 +1304,7 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_from_state + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -1314,9 +1319,9 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 query_3_new17 = (load_v4(query_g1 + (f % 32) * 64 + i) * load_v4(query_g1 +
-                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
-                            store_v4(query_3 + (f - f0) * 64 + i, query_3_new17);
+                            const vec_v4 query_3_new17 = (load_v4(query_g1 + (f % 32) * 80 + i) * load_v4(query_g1 +
+                                (((f % 32) + (f / 32)) % 32) * 80 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            store_v4(query_3 + (f - f0) * 80 + i, query_3_new17);
                             row_sum_from_state_in[vector] += query_3_new17 * (state_sum[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -1337,8 +1342,8 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum + e * 80 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -1347,7 +1352,7 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                 if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue;
                     /* no query sees a key of the tile */
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_sum_3 + j, splat_v4(0.0f));
@@ -1360,7 +1365,7 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            key_sum_3_in[vector] += load_v4(k_tile_2 + d * 64 + j);
+                            key_sum_3_in[vector] += load_v4(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1376,9 +1381,9 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                     const vec_v4 t_19 = load_v4(key_sum_3 + j) * 0.015625f;
                     vec_v4 key_sum_4_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_2_18 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_18 = load_v4(k_tile_2 + d * 80 + j);
                         const vec_v4 k_tile_2_new20 = k_tile_2_18 - t_19;
-                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new20);
+                        store_v4(k_tile_2 + d * 80 + j, k_tile_2_new20);
                         key_sum_4_in += k_tile_2_new20 * k_tile_2_new20;
                     }
                     store_v4(key_sum_4 + j, load_v4(key_sum_4 + j) + key_sum_4_in);
@@ -1387,7 +1392,7 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(key_sum_4 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(k_tile_2 + d * 64 + j, load_v4(k_tile_2 + d * 64 + j) * t_21);
+                        store_v4(k_tile_2 + d * 80 + j, load_v4(k_tile_2 + d * 80 + j) * t_21);
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
@@ -1404,12 +1409,12 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                         const ints_v4 t_25 = id_24;
                         vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_26 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_26 = load_v4(score + j * 80 + i);
                             const vec_v4 t_27 = score_26 * score_26;
                             const vec_v4 score_new28 = pick_v4(__builtin_convertvector((((j0 + j) <= t_22) & (t_25 ==
                                 (document[j0 + j]))) & (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v4), t_27 * t_27,
                                 splat_v4(0.0f));
-                            store_v4(score + j * 64 + i, score_new28);
+                            store_v4(score + j * 80 + i, score_new28);
                             row_sum_in += score_new28;
                         }
                         add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1425,10 +1430,10 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                const vec_v4 score_29 = load_v4(score + j * 64 + i);
+                                const vec_v4 score_29 = load_v4(score + j * 80 + i);
                                 const vec_v4 t_30 = score_29 * score_29;
                                 const vec_v4 score_new31 = t_30 * t_30;
-                                store_v4(score + j * 64 + i, score_new31);
+                                store_v4(score + j * 80 + i, score_new31);
                                 row_sum_in[vector] += score_new31;
                             }
                         }
@@ -1455,7 +1460,7 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                             in_region[i / 16] = __builtin_convertvector((((j0 + j) <= t_32) & (id_34 == t_35)) &
                                 (-(int64_t)t_36), mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot11_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1473,13 +1478,13 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                     load_v4(row_sum_from_state + i), splat_v4(0.0f))) + 1.0f;
                 const mask_v4 t_42 = t_41 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_42, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + pick_v4(__builtin_convertvector(t_40, mask_v4),
-                        load_v4(sum_from_state + e * 64 + i), splat_v4(0.0f))) / t_41));
+                    store_v4(sum + e * 80 + i, pick_v4(t_42, splat_v4(0.0f),
+                        (load_v4(sum + e * 80 + i) + pick_v4(__builtin_convertvector(t_40, mask_v4),
+                        load_v4(sum_from_state + e * 80 + i), splat_v4(0.0f))) / t_41));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v4(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -1536,11 +1541,11 @@ TARGET_v4 APART void packed_documents_polysketch_few_begin_v4(const struct call 
     float *const query_g1 = (float *)(void *)(part->shared + 33280); /* [r: 32, r_q: 64] */
     float *const query_g2 = (float *)(void *)(part->shared + 41472); /* [r: 32, r_q: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 49664); /* [r: 32, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 16); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum + r_q, splat_v4(0.0f));
@@ -1549,7 +1554,7 @@ TARGET_v4 APART void packed_documents_polysketch_few_begin_v4(const struct call 
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v4(q_tile + d * 64 + r_q);
+            query_sum_in += load_v4(q_tile + d * 80 + r_q);
         }
         store_v4(query_sum + r_q, load_v4(query_sum + r_q) + query_sum_in);
     }
@@ -1562,7 +1567,7 @@ TARGET_v4 APART void packed_documents_polysketch_few_begin_v4(const struct call 
         const vec_v4 t_0 = load_v4(query_sum + r_q) * 0.015625f;
         vec_v4 query_sum_2_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_new1 = load_v4(q_tile + d * 64 + r_q) - t_0;
+            const vec_v4 query_new1 = load_v4(q_tile + d * 80 + r_q) - t_0;
             store_v4(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -1576,9 +1581,9 @@ TARGET_v4 APART void packed_documents_polysketch_few_begin_v4(const struct call 
         }
     }
     /* query_g1[r][r_q] = sum over d of sketch_g1 * query_2 */
-    dot6_v4(round_up(r_q1 - r_q0, 16), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
+    dot12_v4(round_up(r_q1 - r_q0, 16), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * query_2 */
-    dot6_v4(round_up(r_q1 - r_q0, 16), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
+    dot12_v4(round_up(r_q1 - r_q0, 16), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
     /* query_3 = (query_g1 * query_g2) * 0.176776695f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         for (int64_t r = 0; r < 32; r++) {
@@ -1710,9 +1715,9 @@ TARGET_v4 APART void packed_documents_polysketch_few_keys_v4(const struct call *
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
-        dot12_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
+        dot13_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot12_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
+        dot13_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1721,9 +1726,9 @@ TARGET_v4 APART void packed_documents_polysketch_few_keys_v4(const struct call *
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
-        dot13_v4(round_up(j1 - j0, 16), rows, query_3, key_g1, score);
+        dot14_v4(round_up(j1 - j0, 16), rows, query_3, key_g1, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
-        dot14_v4(round_up(j1 - j0, 16), rows, query_2, k_tile, score_2);
+        dot15_v4(round_up(j1 - j0, 16), rows, query_2, k_tile, score_2);
         /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1771,7 +1776,7 @@ TARGET_v4 APART void packed_documents_polysketch_few_keys_v4(const struct call *
         if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (query_start + 1) : 0) < j1) &&
             !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them
             */
-            dot15_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot16_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 in_region[8] = {0};
                 const int64_t t_18 = (r_q % n_q) + query_start;
@@ -1786,7 +1791,7 @@ TARGET_v4 APART void packed_documents_polysketch_few_keys_v4(const struct call *
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot16_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot17_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -2342,51 +2347,56 @@ TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v3 APART void dot6_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot12_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot16_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -2690,13 +2700,13 @@ TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call
     const int32_t *const document = call->params->document + b * n_k;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 10240); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10240); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
-    float *const key_features_3 = (float *)(void *)(part->work + 57344); /* [j: 64, e: 64] */
+    float *const key_features_3 = (float *)(void *)(part->work + 71680); /* [j: 64, e: 64] */
     float *const state = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 20480); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 8) {
         store_v3(state_sum + (chunk - chunk0) * 34320 + f, splat_v3(0.0f));
@@ -2712,7 +2722,7 @@ TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum + j, splat_v3(0.0f));
@@ -2725,7 +2735,7 @@ TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_in[vector] += load_v3(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v3(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -2741,9 +2751,9 @@ TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call
             const vec_v3 t_1 = load_v3(key_sum + j) * 0.015625f;
             vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new2 = k_tile_0 - t_1;
-                store_v3(k_tile + d * 64 + j, k_tile_new2);
+                store_v3(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
@@ -2752,7 +2762,7 @@ TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * t_3);
+                store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * t_3);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -2762,7 +2772,7 @@ TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_g1 + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 + j)) *
+                store_v3(key_g1 + r * 80 + j, (load_v3(key_g1 + r * 80 + j) * load_v3(key_g2 + r * 80 + j)) *
                     0.176776695f);
             }
         }
@@ -2783,8 +2793,8 @@ TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call
                 for (int lane = 0; lane < 8; lane++) id_4[lane] = id_at(document, id_4[lane], n_k);
                 const ints_v3 t_6 = id_4 == t_5;
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v3(key_features_2 + (f - f0) * 64 + j, pick_v3(__builtin_convertvector(t_6, mask_v3),
-                        load_v3(key_g1 + (f % 32) * 64 + j) * load_v3(key_g1 + (((f % 32) + (f / 32)) % 32) * 64 + j),
+                    store_v3(key_features_2 + (f - f0) * 80 + j, pick_v3(__builtin_convertvector(t_6, mask_v3),
+                        load_v3(key_g1 + (f % 32) * 80 + j) * load_v3(key_g1 + (((f % 32) + (f / 32)) % 32) * 80 + j),
                         splat_v3(0.0f)));
                 }
             }
@@ -2792,7 +2802,7 @@ TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call
             for (int64_t f = f0; f < f1; f++) {
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
                         mask_v3), term, splat_v3(0));
                 }
@@ -2884,21 +2894,21 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64] */
-    float *const query_g2 = (float *)(void *)(part->work + 8192); /* [r: 32, i: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 8192); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 57344); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 57600); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 57856); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(part->work + 10240); /* [r: 32, i: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(part->work + 10240); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 71680); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 71936); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 72192); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 20480); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 40960); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 74496); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 92928); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 113408); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
@@ -2906,7 +2916,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
             const struct ids ids_0 = ids_of(document, min(i0 + query_start, n_k - 1), min(i1 + query_start - 1,
                 n_k - 1) + 1); /* of the tile of i */
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_sum + i, splat_v3(0.0f));
@@ -2919,7 +2929,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        query_sum_in[vector] += load_v3(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v3(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -2935,9 +2945,9 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                 const vec_v3 t_14 = load_v3(query_sum + i) * 0.015625f;
                 vec_v3 query_sum_2_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_13 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_13 = load_v3(q_tile + d * 80 + i);
                     const vec_v3 q_tile_new15 = q_tile_13 - t_14;
-                    store_v3(q_tile + d * 64 + i, q_tile_new15);
+                    store_v3(q_tile + d * 80 + i, q_tile_new15);
                     query_sum_2_in += q_tile_new15 * q_tile_new15;
                 }
                 store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in);
@@ -2946,7 +2956,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_16 = 1.0f / sqrt_v3((load_v3(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * t_16);
+                    store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * t_16);
                 }
             }
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
@@ -2956,7 +2966,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
             /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
             for (int64_t r = 0; r < 32; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_g1 + r * 64 + i, (load_v3(query_g1 + r * 64 + i) * load_v3(query_g2 + r * 64 + i)) *
+                    store_v3(query_g1 + r * 80 + i, (load_v3(query_g1 + r * 80 + i) * load_v3(query_g2 + r * 80 + i)) *
                         0.176776695f);
                 }
             }
@@ -2969,7 +2979,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_from_state + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -2984,9 +2994,9 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 query_3_new17 = (load_v3(query_g1 + (f % 32) * 64 + i) * load_v3(query_g1 +
-                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
-                            store_v3(query_3 + (f - f0) * 64 + i, query_3_new17);
+                            const vec_v3 query_3_new17 = (load_v3(query_g1 + (f % 32) * 80 + i) * load_v3(query_g1 +
+                                (((f % 32) + (f / 32)) % 32) * 80 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            store_v3(query_3 + (f - f0) * 80 + i, query_3_new17);
                             row_sum_from_state_in[vector] += query_3_new17 * (state_sum[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -3007,8 +3017,8 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum + e * 80 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -3017,7 +3027,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                 if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue;
                     /* no query sees a key of the tile */
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_sum_3 + j, splat_v3(0.0f));
@@ -3030,7 +3040,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            key_sum_3_in[vector] += load_v3(k_tile_2 + d * 64 + j);
+                            key_sum_3_in[vector] += load_v3(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -3046,9 +3056,9 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                     const vec_v3 t_19 = load_v3(key_sum_3 + j) * 0.015625f;
                     vec_v3 key_sum_4_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 k_tile_2_18 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_18 = load_v3(k_tile_2 + d * 80 + j);
                         const vec_v3 k_tile_2_new20 = k_tile_2_18 - t_19;
-                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new20);
+                        store_v3(k_tile_2 + d * 80 + j, k_tile_2_new20);
                         key_sum_4_in += k_tile_2_new20 * k_tile_2_new20;
                     }
                     store_v3(key_sum_4 + j, load_v3(key_sum_4 + j) + key_sum_4_in);
@@ -3057,7 +3067,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(key_sum_4 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(k_tile_2 + d * 64 + j, load_v3(k_tile_2 + d * 64 + j) * t_21);
+                        store_v3(k_tile_2 + d * 80 + j, load_v3(k_tile_2 + d * 80 + j) * t_21);
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
@@ -3074,12 +3084,12 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                         const ints_v3 t_25 = id_24;
                         vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_26 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_26 = load_v3(score + j * 80 + i);
                             const vec_v3 t_27 = score_26 * score_26;
                             const vec_v3 score_new28 = pick_v3(__builtin_convertvector((((j0 + j) <= t_22) & (t_25 ==
                                 (document[j0 + j]))) & (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v3), t_27 * t_27,
                                 splat_v3(0.0f));
-                            store_v3(score + j * 64 + i, score_new28);
+                            store_v3(score + j * 80 + i, score_new28);
                             row_sum_in += score_new28;
                         }
                         add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -3095,10 +3105,10 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                const vec_v3 score_29 = load_v3(score + j * 64 + i);
+                                const vec_v3 score_29 = load_v3(score + j * 80 + i);
                                 const vec_v3 t_30 = score_29 * score_29;
                                 const vec_v3 score_new31 = t_30 * t_30;
-                                store_v3(score + j * 64 + i, score_new31);
+                                store_v3(score + j * 80 + i, score_new31);
                                 row_sum_in[vector] += score_new31;
                             }
                         }
@@ -3125,7 +3135,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                             in_region[i / 8] = __builtin_convertvector((((j0 + j) <= t_32) & (id_34 == t_35)) &
                                 (-(int64_t)t_36), mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot11_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -3143,13 +3153,13 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                     load_v3(row_sum_from_state + i), splat_v3(0.0f))) + 1.0f;
                 const mask_v3 t_42 = t_41 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_42, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + pick_v3(__builtin_convertvector(t_40, mask_v3),
-                        load_v3(sum_from_state + e * 64 + i), splat_v3(0.0f))) / t_41));
+                    store_v3(sum + e * 80 + i, pick_v3(t_42, splat_v3(0.0f),
+                        (load_v3(sum + e * 80 + i) + pick_v3(__builtin_convertvector(t_40, mask_v3),
+                        load_v3(sum_from_state + e * 80 + i), splat_v3(0.0f))) / t_41));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v3(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -3206,11 +3216,11 @@ TARGET_v3 APART void packed_documents_polysketch_few_begin_v3(const struct call 
     float *const query_g1 = (float *)(void *)(part->shared + 33280); /* [r: 32, r_q: 64] */
     float *const query_g2 = (float *)(void *)(part->shared + 41472); /* [r: 32, r_q: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 49664); /* [r: 32, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 8); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum + r_q, splat_v3(0.0f));
@@ -3219,7 +3229,7 @@ TARGET_v3 APART void packed_documents_polysketch_few_begin_v3(const struct call 
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v3(q_tile + d * 64 + r_q);
+            query_sum_in += load_v3(q_tile + d * 80 + r_q);
         }
         store_v3(query_sum + r_q, load_v3(query_sum + r_q) + query_sum_in);
     }
@@ -3232,7 +3242,7 @@ TARGET_v3 APART void packed_documents_polysketch_few_begin_v3(const struct call 
         const vec_v3 t_0 = load_v3(query_sum + r_q) * 0.015625f;
         vec_v3 query_sum_2_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_new1 = load_v3(q_tile + d * 64 + r_q) - t_0;
+            const vec_v3 query_new1 = load_v3(q_tile + d * 80 + r_q) - t_0;
             store_v3(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -3246,9 +3256,9 @@ TARGET_v3 APART void packed_documents_polysketch_few_begin_v3(const struct call 
         }
     }
     /* query_g1[r][r_q] = sum over d of sketch_g1 * query_2 */
-    dot6_v3(round_up(r_q1 - r_q0, 8), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
+    dot12_v3(round_up(r_q1 - r_q0, 8), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * query_2 */
-    dot6_v3(round_up(r_q1 - r_q0, 8), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
+    dot12_v3(round_up(r_q1 - r_q0, 8), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
     /* query_3 = (query_g1 * query_g2) * 0.176776695f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 32; r++) {
@@ -3391,9 +3401,9 @@ TARGET_v3 APART void packed_documents_polysketch_few_keys_v3(const struct call *
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
-        dot12_v3(round_up(j1 - j0, 8), rows, query_3, key_g1, score);
+        dot13_v3(round_up(j1 - j0, 8), rows, query_3, key_g1, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
-        dot13_v3(round_up(j1 - j0, 8), rows, query_2, k_tile, score_2);
+        dot14_v3(round_up(j1 - j0, 8), rows, query_2, k_tile, score_2);
         /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3441,7 +3451,7 @@ TARGET_v3 APART void packed_documents_polysketch_few_keys_v3(const struct call *
         if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (query_start + 1) : 0) < j1) &&
             !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them
             */
-            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 in_region[16] = {0};
                 const int64_t t_18 = (r_q % n_q) + query_start;
@@ -3456,7 +3466,7 @@ TARGET_v3 APART void packed_documents_polysketch_few_keys_v3(const struct call *
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot16_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -3996,51 +4006,56 @@ APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot6_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot7_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot11_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot13_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
@@ -4344,13 +4359,13 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
     const int32_t *const document = call->params->document + b * n_k;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 10240); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10240); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
-    float *const key_features_3 = (float *)(void *)(part->work + 57344); /* [j: 64, e: 64] */
+    float *const key_features_3 = (float *)(void *)(part->work + 71680); /* [j: 64, e: 64] */
     float *const state = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 20480); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 4) {
         store_any(state_sum + (chunk - chunk0) * 34320 + f, splat_any(0.0f));
@@ -4366,7 +4381,7 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum + j, splat_any(0.0f));
@@ -4379,7 +4394,7 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_in[vector] += load_any(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_any(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -4395,9 +4410,9 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
             const vec_any t_1 = load_any(key_sum + j) * 0.015625f;
             vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_0 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new2 = k_tile_0 - t_1;
-                store_any(k_tile + d * 64 + j, k_tile_new2);
+                store_any(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
@@ -4406,7 +4421,7 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_3 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * t_3);
+                store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * t_3);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -4416,7 +4431,7 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_g1 + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 + j)) *
+                store_any(key_g1 + r * 80 + j, (load_any(key_g1 + r * 80 + j) * load_any(key_g2 + r * 80 + j)) *
                     0.176776695f);
             }
         }
@@ -4437,8 +4452,8 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
                 for (int lane = 0; lane < 4; lane++) id_4[lane] = id_at(document, id_4[lane], n_k);
                 const ints_any t_6 = id_4 == t_5;
                 for (int64_t f = f0; f < f1; f++) {
-                    store_any(key_features_2 + (f - f0) * 64 + j, pick_any(__builtin_convertvector(t_6, mask_any),
-                        load_any(key_g1 + (f % 32) * 64 + j) * load_any(key_g1 + (((f % 32) + (f / 32)) % 32) * 64 + j),
+                    store_any(key_features_2 + (f - f0) * 80 + j, pick_any(__builtin_convertvector(t_6, mask_any),
+                        load_any(key_g1 + (f % 32) * 80 + j) * load_any(key_g1 + (((f % 32) + (f / 32)) % 32) * 80 + j),
                         splat_any(0.0f)));
                 }
             }
@@ -4446,7 +4461,7 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
             for (int64_t f = f0; f < f1; f++) {
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_features_2 + (f - f0) * 64 + j);
+                    const vec_any term = load_any(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                         mask_any), term, splat_any(0));
                 }
@@ -4538,21 +4553,21 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64] */
-    float *const query_g2 = (float *)(void *)(part->work + 8192); /* [r: 32, i: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 8192); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 57344); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 57600); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 57856); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(part->work + 10240); /* [r: 32, i: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(part->work + 10240); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 71680); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 71936); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 72192); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 20480); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 40960); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 74496); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 92928); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 113408); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
@@ -4560,7 +4575,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
             const struct ids ids_0 = ids_of(document, min(i0 + query_start, n_k - 1), min(i1 + query_start - 1,
                 n_k - 1) + 1); /* of the tile of i */
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_sum + i, splat_any(0.0f));
@@ -4573,7 +4588,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        query_sum_in[vector] += load_any(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_any(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -4589,9 +4604,9 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                 const vec_any t_14 = load_any(query_sum + i) * 0.015625f;
                 vec_any query_sum_2_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_13 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_13 = load_any(q_tile + d * 80 + i);
                     const vec_any q_tile_new15 = q_tile_13 - t_14;
-                    store_any(q_tile + d * 64 + i, q_tile_new15);
+                    store_any(q_tile + d * 80 + i, q_tile_new15);
                     query_sum_2_in += q_tile_new15 * q_tile_new15;
                 }
                 store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in);
@@ -4600,7 +4615,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_16 = 1.0f / sqrt_any((load_any(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * t_16);
+                    store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * t_16);
                 }
             }
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
@@ -4610,7 +4625,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
             /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
             for (int64_t r = 0; r < 32; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_g1 + r * 64 + i, (load_any(query_g1 + r * 64 + i) * load_any(query_g2 + r * 64 + i))
+                    store_any(query_g1 + r * 80 + i, (load_any(query_g1 + r * 80 + i) * load_any(query_g2 + r * 80 + i))
                         * 0.176776695f);
                 }
             }
@@ -4623,7 +4638,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_from_state + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -4638,9 +4653,9 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any query_3_new17 = (load_any(query_g1 + (f % 32) * 64 + i) * load_any(query_g1 +
-                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
-                            store_any(query_3 + (f - f0) * 64 + i, query_3_new17);
+                            const vec_any query_3_new17 = (load_any(query_g1 + (f % 32) * 80 + i) * load_any(query_g1 +
+                                (((f % 32) + (f / 32)) % 32) * 80 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            store_any(query_3 + (f - f0) * 80 + i, query_3_new17);
                             row_sum_from_state_in[vector] += query_3_new17 * (state_sum[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -4661,8 +4676,8 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+                    store_any(sum + e * 80 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -4671,7 +4686,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                 if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue;
                     /* no query sees a key of the tile */
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_sum_3 + j, splat_any(0.0f));
@@ -4684,7 +4699,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            key_sum_3_in[vector] += load_any(k_tile_2 + d * 64 + j);
+                            key_sum_3_in[vector] += load_any(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -4700,9 +4715,9 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                     const vec_any t_19 = load_any(key_sum_3 + j) * 0.015625f;
                     vec_any key_sum_4_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_any k_tile_2_18 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_18 = load_any(k_tile_2 + d * 80 + j);
                         const vec_any k_tile_2_new20 = k_tile_2_18 - t_19;
-                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new20);
+                        store_any(k_tile_2 + d * 80 + j, k_tile_2_new20);
                         key_sum_4_in += k_tile_2_new20 * k_tile_2_new20;
                     }
                     store_any(key_sum_4 + j, load_any(key_sum_4 + j) + key_sum_4_in);
@@ -4711,7 +4726,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_21 = 1.0f / sqrt_any((load_any(key_sum_4 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(k_tile_2 + d * 64 + j, load_any(k_tile_2 + d * 64 + j) * t_21);
+                        store_any(k_tile_2 + d * 80 + j, load_any(k_tile_2 + d * 80 + j) * t_21);
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
@@ -4728,12 +4743,12 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                         const ints_any t_25 = id_24;
                         vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_26 = load_any(score + j * 64 + i);
+                            const vec_any score_26 = load_any(score + j * 80 + i);
                             const vec_any t_27 = score_26 * score_26;
                             const vec_any score_new28 = pick_any(__builtin_convertvector((((j0 + j) <= t_22) & (t_25 ==
                                 (document[j0 + j]))) & (-(int64_t)((chunk * 256) <= (j0 + j))), mask_any), t_27 * t_27,
                                 splat_any(0.0f));
-                            store_any(score + j * 64 + i, score_new28);
+                            store_any(score + j * 80 + i, score_new28);
                             row_sum_in += score_new28;
                         }
                         add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -4749,10 +4764,10 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                const vec_any score_29 = load_any(score + j * 64 + i);
+                                const vec_any score_29 = load_any(score + j * 80 + i);
                                 const vec_any t_30 = score_29 * score_29;
                                 const vec_any score_new31 = t_30 * t_30;
-                                store_any(score + j * 64 + i, score_new31);
+                                store_any(score + j * 80 + i, score_new31);
                                 row_sum_in[vector] += score_new31;
                             }
                         }
@@ -4779,7 +4794,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                             in_region[i / 4] = __builtin_convertvector((((j0 + j) <= t_32) & (id_34 == t_35)) &
                                 (-(int64_t)t_36), mask_any);
                         }
-                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -4797,13 +4812,13 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                     load_any(row_sum_from_state + i), splat_any(0.0f))) + 1.0f;
                 const mask_any t_42 = t_41 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_42, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + pick_any(__builtin_convertvector(t_40, mask_any),
-                        load_any(sum_from_state + e * 64 + i), splat_any(0.0f))) / t_41));
+                    store_any(sum + e * 80 + i, pick_any(t_42, splat_any(0.0f),
+                        (load_any(sum + e * 80 + i) + pick_any(__builtin_convertvector(t_40, mask_any),
+                        load_any(sum_from_state + e * 80 + i), splat_any(0.0f))) / t_41));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_any(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -4860,11 +4875,11 @@ APART void packed_documents_polysketch_few_begin_any(const struct call *call, in
     float *const query_g1 = (float *)(void *)(part->shared + 33280); /* [r: 32, r_q: 64] */
     float *const query_g2 = (float *)(void *)(part->shared + 41472); /* [r: 32, r_q: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 49664); /* [r: 32, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 4); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum + r_q, splat_any(0.0f));
@@ -4873,7 +4888,7 @@ APART void packed_documents_polysketch_few_begin_any(const struct call *call, in
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_any(q_tile + d * 64 + r_q);
+            query_sum_in += load_any(q_tile + d * 80 + r_q);
         }
         store_any(query_sum + r_q, load_any(query_sum + r_q) + query_sum_in);
     }
@@ -4886,7 +4901,7 @@ APART void packed_documents_polysketch_few_begin_any(const struct call *call, in
         const vec_any t_0 = load_any(query_sum + r_q) * 0.015625f;
         vec_any query_sum_2_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_new1 = load_any(q_tile + d * 64 + r_q) - t_0;
+            const vec_any query_new1 = load_any(q_tile + d * 80 + r_q) - t_0;
             store_any(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -4900,9 +4915,9 @@ APART void packed_documents_polysketch_few_begin_any(const struct call *call, in
         }
     }
     /* query_g1[r][r_q] = sum over d of sketch_g1 * query_2 */
-    dot5_any(round_up(r_q1 - r_q0, 4), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 4), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * query_2 */
-    dot5_any(round_up(r_q1 - r_q0, 4), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 4), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
     /* query_3 = (query_g1 * query_g2) * 0.176776695f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -5045,9 +5060,9 @@ APART void packed_documents_polysketch_few_keys_any(const struct call *call, int
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
-        dot11_any(round_up(j1 - j0, 4), rows, query_3, key_g1, score);
+        dot12_any(round_up(j1 - j0, 4), rows, query_3, key_g1, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
-        dot12_any(round_up(j1 - j0, 4), rows, query_2, k_tile, score_2);
+        dot13_any(round_up(j1 - j0, 4), rows, query_2, k_tile, score_2);
         /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -5095,7 +5110,7 @@ APART void packed_documents_polysketch_few_keys_any(const struct call *call, int
         if (__builtin_expect(((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (query_start + 1) : 0) < j1) &&
             !finite_any(v + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them
             */
-            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any in_region[32] = {0};
                 const int64_t t_18 = (r_q % n_q) + query_start;
@@ -5110,7 +5125,7 @@ APART void packed_documents_polysketch_few_keys_any(const struct call *call, int
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -5244,7 +5259,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 1018 && rows <= 64) return (struct version){.head = packed_documents_polysketch_few_v4, .tile = 0,
             .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1, .any_order = 1};
         if (n_k >= 1018) return (struct version){.head = packed_documents_polysketch_linear_v4, .tile = 0,
-            .own = 107264, .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4,
+            .own = 133888, .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4,
             .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = packed_documents_polysketch_few_v4,
             .tile = 0, .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1,
@@ -5258,7 +5273,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 1018 && rows <= 64) return (struct version){.head = packed_documents_polysketch_few_v3, .tile = 0,
             .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1, .any_order = 1};
         if (n_k >= 1018) return (struct version){.head = packed_documents_polysketch_linear_v3, .tile = 0,
-            .own = 107264, .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4,
+            .own = 133888, .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4,
             .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = packed_documents_polysketch_few_v3,
             .tile = 0, .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1,
@@ -5269,7 +5284,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #endif
     if (n_k >= 1018 && rows <= 64) return (struct version){.head = packed_documents_polysketch_few_any, .tile = 0,
         .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1, .any_order = 1};
-    if (n_k >= 1018) return (struct version){.head = packed_documents_polysketch_linear_any, .tile = 0, .own = 107264,
+    if (n_k >= 1018) return (struct version){.head = packed_documents_polysketch_linear_any, .tile = 0, .own = 133888,
         .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = packed_documents_polysketch_few_any,
         .tile = 0, .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1,

@@ -1556,11 +1556,11 @@ TARGET_v4 APART void performer_positive_few_begin_v4(const struct call *call, in
     float *const query_w = (float *)(void *)(part->shared + 33024); /* [c: 256, r: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 98560); /* [c: 256, r: 64] */
     float *const query_4 = (float *)(void *)(part->shared + 164096); /* [c: 256, d: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
         store_v4(query_sum + r, splat_v4(0.0f));
@@ -1569,7 +1569,7 @@ TARGET_v4 APART void performer_positive_few_begin_v4(const struct call *call, in
     for (int64_t r = r0; r < r1; r += 16) {
         vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_new0 = load_v4(q_tile + d * 64 + r) * 0.35355339f;
+            const vec_v4 query_new0 = load_v4(q_tile + d * 80 + r) * 0.35355339f;
             store_v4(query + d * 64 + r, query_new0);
             query_sum_in += query_new0 * query_new0;
             store_v4(query_2 + d * 64 + r, query_new0 * 1.442695f);
@@ -3349,11 +3349,11 @@ TARGET_v3 APART void performer_positive_few_begin_v3(const struct call *call, in
     float *const query_w = (float *)(void *)(part->shared + 33024); /* [c: 256, r: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 98560); /* [c: 256, r: 64] */
     float *const query_4 = (float *)(void *)(part->shared + 164096); /* [c: 256, d: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
         store_v3(query_sum + r, splat_v3(0.0f));
@@ -3362,7 +3362,7 @@ TARGET_v3 APART void performer_positive_few_begin_v3(const struct call *call, in
     for (int64_t r = r0; r < r1; r += 8) {
         vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_new0 = load_v3(q_tile + d * 64 + r) * 0.35355339f;
+            const vec_v3 query_new0 = load_v3(q_tile + d * 80 + r) * 0.35355339f;
             store_v3(query + d * 64 + r, query_new0);
             query_sum_in += query_new0 * query_new0;
             store_v3(query_2 + d * 64 + r, query_new0 * 1.442695f);
@@ -5133,11 +5133,11 @@ APART void performer_positive_few_begin_any(const struct call *call, int64_t tas
     float *const query_w = (float *)(void *)(part->shared + 33024); /* [c: 256, r: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 98560); /* [c: 256, r: 64] */
     float *const query_4 = (float *)(void *)(part->shared + 164096); /* [c: 256, d: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
         store_any(query_sum + r, splat_any(0.0f));
@@ -5146,7 +5146,7 @@ APART void performer_positive_few_begin_any(const struct call *call, int64_t tas
     for (int64_t r = r0; r < r1; r += 4) {
         vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_new0 = load_any(q_tile + d * 64 + r) * 0.35355339f;
+            const vec_any query_new0 = load_any(q_tile + d * 80 + r) * 0.35355339f;
             store_any(query + d * 64 + r, query_new0);
             query_sum_in += query_new0 * query_new0;
             store_any(query_2 + d * 64 + r, query_new0 * 1.442695f);

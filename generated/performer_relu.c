@@ -31,15 +31,15 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      526336 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 596992 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 646144 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 415232 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      534528 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 596992 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 646144 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 415232 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      336896 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 596992 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 646144 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 415232 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -614,51 +614,56 @@ TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v4 APART void dot5_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/256, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/256, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot7_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot11_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/80, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot12_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot13_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot13_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot15_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -852,10 +857,10 @@ TARGET_v4 APART void performer_relu_keys_v4(const struct call *call, int64_t tas
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const key_w = (float *)(void *)(part->work + 0); /* [c: 256, j: 64] */
+    float *const key_w = (float *)(void *)(part->work + 0); /* [c: 256, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
     float *const state = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 65536); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 81920); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 256; f += 16) {
         store_v4(state_sum + (chunk - chunk0) * 16656 + f, splat_v4(0.0f));
@@ -863,20 +868,20 @@ TARGET_v4 APART void performer_relu_keys_v4(const struct call *call, int64_t tas
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot5_v4(round_up(j1 - j0, 16), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
         for (int64_t c = 0; c < 256; c++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_w + c * 64 + j, max_v4(load_v4(key_w + c * 64 + j), splat_v4(0.0f)) + 0.001f);
+                store_v4(key_w + c * 80 + j, max_v4(load_v4(key_w + c * 80 + j), splat_v4(0.0f)) + 0.001f);
             }
         }
         /* state_sum += key_w */
         for (int64_t f = 0; f < 256; f++) {
             vec_v4 lane_sums = splat_v4(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(key_w + f * 64 + j);
+                const vec_v4 term = load_v4(key_w + f * 80 + j);
                 lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
                     term, splat_v4(0));
             }
@@ -948,32 +953,32 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
     const float *const features_w = call->params->features_w;
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
     float *const state = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
-    float *const query_w = (float *)(void *)(part->work + 0); /* [c: 256, i: 64] */
-    float *const key_w_2 = (float *)(void *)(part->work + 65536); /* [c: 256, j: 64] */
-    float *const score = (float *)(void *)(part->work + 131072); /* [j: 64, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 147456); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 147712); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 147968); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 148224); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 164608); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 180992); /* [e: 64, i: 64] */
+    float *const query_w = (float *)(void *)(part->work + 0); /* [c: 256, i: 64 of 80] */
+    float *const key_w_2 = (float *)(void *)(part->work + 81920); /* [c: 256, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 163840); /* [j: 64, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 184320); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 184576); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 184832); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 185088); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 205568); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 226048); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 131072); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 81920); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 163840); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_w[c][i] = sum over d of features_w * q_tile */
             dot5_v4(round_up(i1 - i0, 16), features_w, q_tile, query_w);
             /* query_w = max(query_w, 0.0f) + 0.001f */
             for (int64_t c = 0; c < 256; c++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_w + c * 64 + i, max_v4(load_v4(query_w + c * 64 + i), splat_v4(0.0f)) + 0.001f);
+                    store_v4(query_w + c * 80 + i, max_v4(load_v4(query_w + c * 80 + i), splat_v4(0.0f)) + 0.001f);
                 }
             }
             /* row_sum_from_state = 0.0f */
@@ -989,7 +994,7 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
                 }
                 for (int64_t f = 0; f < 256; f++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        row_sum_from_state_in[vector] += load_v4(query_w + f * 64 + i) * (state_sum[(chunk - chunk0) *
+                        row_sum_from_state_in[vector] += load_v4(query_w + f * 80 + i) * (state_sum[(chunk - chunk0) *
                             16656 + f]);
                         if (f % 32 == 31) {
                             row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -1012,20 +1017,20 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum + e * 80 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
                 dot5_v4(round_up(j1 - j0, 16), features_w, k_tile_2, key_w_2);
                 /* key_w_2 = max(key_w_2, 0.0f) + 0.001f */
                 for (int64_t c = 0; c < 256; c++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_w_2 + c * 64 + j, max_v4(load_v4(key_w_2 + c * 64 + j), splat_v4(0.0f)) + 0.001f);
+                        store_v4(key_w_2 + c * 80 + j, max_v4(load_v4(key_w_2 + c * 80 + j), splat_v4(0.0f)) + 0.001f);
                     }
                 }
                 /* score[j][i] = sum over c of key_w_2 * query_w */
@@ -1035,8 +1040,8 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_2) &
-                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
+                            store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_2) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(score + j * 80 + i),
                                 splat_v4(0.0f)));
                         }
                     }
@@ -1049,7 +1054,7 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            row_sum_in[vector] += load_v4(score + j * 64 + i);
+                            row_sum_in[vector] += load_v4(score + j * 80 + i);
                         }
                     }
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1068,7 +1073,7 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
                                 & (-(int64_t)t_3), mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1079,12 +1084,12 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
                 const vec_v4 t_4 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
                 const mask_v4 t_5 = t_4 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_5, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_4));
+                    store_v4(sum + e * 80 + i, pick_v4(t_5, splat_v4(0.0f),
+                        (load_v4(sum + e * 80 + i) + load_v4(sum_from_state + e * 80 + i)) / t_4));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v4(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -1135,13 +1140,13 @@ TARGET_v4 APART void performer_relu_few_begin_v4(const struct call *call, int64_
     const float *const features_w = call->params->features_w;
     float *const query_w = (float *)(void *)(part->shared + 0); /* [c: 256, r: 64] */
     float *const query = (float *)(void *)(part->shared + 65536); /* [c: 256, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_w[c][r] = sum over d of features_w * q_tile */
-    dot5_v4(round_up(r1 - r0, 16), features_w, q_tile + r0, query_w + r0);
+    dot11_v4(round_up(r1 - r0, 16), features_w, q_tile + r0, query_w + r0);
     /* query = max(query_w, 0.0f) + 0.001f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t c = 0; c < 256; c++) {
@@ -1219,7 +1224,7 @@ TARGET_v4 APART void performer_relu_few_keys_v4(const struct call *call, int64_t
         /* k_tile = k, with zeros beyond the last row */
         transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* key_w[c][j] = sum over d of features_w * k_tile */
-        dot11_v4(round_up(j1 - j0, 16), features_w, k_tile, key_w);
+        dot12_v4(round_up(j1 - j0, 16), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
         for (int64_t c = 0; c < 256; c++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1227,7 +1232,7 @@ TARGET_v4 APART void performer_relu_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* score[r][j] = sum over c of query * key_w */
-        dot12_v4(round_up(j1 - j0, 16), rows, query, key_w, score);
+        dot13_v4(round_up(j1 - j0, 16), rows, query, key_w, score);
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1252,7 +1257,7 @@ TARGET_v4 APART void performer_relu_few_keys_v4(const struct call *call, int64_t
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot13_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
                 const int64_t t_1 = (r % n_q) + query_start;
@@ -1263,7 +1268,7 @@ TARGET_v4 APART void performer_relu_few_keys_v4(const struct call *call, int64_t
                     j1 - j0, in_region);
             }
         } else
-            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot15_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -1809,51 +1814,56 @@ TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/256, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/256, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot11_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/80, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot12_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -2047,10 +2057,10 @@ TARGET_v3 APART void performer_relu_keys_v3(const struct call *call, int64_t tas
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const key_w = (float *)(void *)(part->work + 0); /* [c: 256, j: 64] */
+    float *const key_w = (float *)(void *)(part->work + 0); /* [c: 256, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
     float *const state = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 65536); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 81920); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 256; f += 8) {
         store_v3(state_sum + (chunk - chunk0) * 16656 + f, splat_v3(0.0f));
@@ -2058,20 +2068,20 @@ TARGET_v3 APART void performer_relu_keys_v3(const struct call *call, int64_t tas
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot5_v3(round_up(j1 - j0, 8), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
         for (int64_t c = 0; c < 256; c++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_w + c * 64 + j, max_v3(load_v3(key_w + c * 64 + j), splat_v3(0.0f)) + 0.001f);
+                store_v3(key_w + c * 80 + j, max_v3(load_v3(key_w + c * 80 + j), splat_v3(0.0f)) + 0.001f);
             }
         }
         /* state_sum += key_w */
         for (int64_t f = 0; f < 256; f++) {
             vec_v3 lane_sums = splat_v3(0);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(key_w + f * 64 + j);
+                const vec_v3 term = load_v3(key_w + f * 80 + j);
                 lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
                     term, splat_v3(0));
             }
@@ -2143,32 +2153,32 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
     const float *const features_w = call->params->features_w;
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
     float *const state = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
-    float *const query_w = (float *)(void *)(part->work + 0); /* [c: 256, i: 64] */
-    float *const key_w_2 = (float *)(void *)(part->work + 65536); /* [c: 256, j: 64] */
-    float *const score = (float *)(void *)(part->work + 131072); /* [j: 64, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 147456); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 147712); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 147968); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 148224); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 164608); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 180992); /* [e: 64, i: 64] */
+    float *const query_w = (float *)(void *)(part->work + 0); /* [c: 256, i: 64 of 80] */
+    float *const key_w_2 = (float *)(void *)(part->work + 81920); /* [c: 256, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 163840); /* [j: 64, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 184320); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 184576); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 184832); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 185088); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 205568); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 226048); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 131072); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 81920); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 163840); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_w[c][i] = sum over d of features_w * q_tile */
             dot5_v3(round_up(i1 - i0, 8), features_w, q_tile, query_w);
             /* query_w = max(query_w, 0.0f) + 0.001f */
             for (int64_t c = 0; c < 256; c++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_w + c * 64 + i, max_v3(load_v3(query_w + c * 64 + i), splat_v3(0.0f)) + 0.001f);
+                    store_v3(query_w + c * 80 + i, max_v3(load_v3(query_w + c * 80 + i), splat_v3(0.0f)) + 0.001f);
                 }
             }
             /* row_sum_from_state = 0.0f */
@@ -2184,7 +2194,7 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
                 }
                 for (int64_t f = 0; f < 256; f++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_from_state_in[vector] += load_v3(query_w + f * 64 + i) * (state_sum[(chunk - chunk0) *
+                        row_sum_from_state_in[vector] += load_v3(query_w + f * 80 + i) * (state_sum[(chunk - chunk0) *
                             16656 + f]);
                         if (f % 32 == 31) {
                             row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -2207,20 +2217,20 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum + e * 80 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
                 dot5_v3(round_up(j1 - j0, 8), features_w, k_tile_2, key_w_2);
                 /* key_w_2 = max(key_w_2, 0.0f) + 0.001f */
                 for (int64_t c = 0; c < 256; c++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_w_2 + c * 64 + j, max_v3(load_v3(key_w_2 + c * 64 + j), splat_v3(0.0f)) + 0.001f);
+                        store_v3(key_w_2 + c * 80 + j, max_v3(load_v3(key_w_2 + c * 80 + j), splat_v3(0.0f)) + 0.001f);
                     }
                 }
                 /* score[j][i] = sum over c of key_w_2 * query_w */
@@ -2230,8 +2240,8 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_2) &
-                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
+                            store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_2) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(score + j * 80 + i),
                                 splat_v3(0.0f)));
                         }
                     }
@@ -2244,7 +2254,7 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_sum_in[vector] += load_v3(score + j * 64 + i);
+                            row_sum_in[vector] += load_v3(score + j * 80 + i);
                         }
                     }
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -2263,7 +2273,7 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
                                 & (-(int64_t)t_3), mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -2274,12 +2284,12 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
                 const vec_v3 t_4 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
                 const mask_v3 t_5 = t_4 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_5, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_4));
+                    store_v3(sum + e * 80 + i, pick_v3(t_5, splat_v3(0.0f),
+                        (load_v3(sum + e * 80 + i) + load_v3(sum_from_state + e * 80 + i)) / t_4));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v3(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -2330,13 +2340,13 @@ TARGET_v3 APART void performer_relu_few_begin_v3(const struct call *call, int64_
     const float *const features_w = call->params->features_w;
     float *const query_w = (float *)(void *)(part->shared + 0); /* [c: 256, r: 64] */
     float *const query = (float *)(void *)(part->shared + 65536); /* [c: 256, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_w[c][r] = sum over d of features_w * q_tile */
-    dot5_v3(round_up(r1 - r0, 8), features_w, q_tile + r0, query_w + r0);
+    dot11_v3(round_up(r1 - r0, 8), features_w, q_tile + r0, query_w + r0);
     /* query = max(query_w, 0.0f) + 0.001f */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t c = 0; c < 256; c++) {
@@ -2414,7 +2424,7 @@ TARGET_v3 APART void performer_relu_few_keys_v3(const struct call *call, int64_t
         /* k_tile = k, with zeros beyond the last row */
         transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* key_w[c][j] = sum over d of features_w * k_tile */
-        dot11_v3(round_up(j1 - j0, 8), features_w, k_tile, key_w);
+        dot12_v3(round_up(j1 - j0, 8), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
         for (int64_t c = 0; c < 256; c++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2422,7 +2432,7 @@ TARGET_v3 APART void performer_relu_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* score[r][j] = sum over c of query * key_w */
-        dot12_v3(round_up(j1 - j0, 8), rows, query, key_w, score);
+        dot13_v3(round_up(j1 - j0, 8), rows, query, key_w, score);
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2447,7 +2457,7 @@ TARGET_v3 APART void performer_relu_few_keys_v3(const struct call *call, int64_t
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
                 const int64_t t_1 = (r % n_q) + query_start;
@@ -2458,7 +2468,7 @@ TARGET_v3 APART void performer_relu_few_keys_v3(const struct call *call, int64_t
                     j1 - j0, in_region);
             }
         } else
-            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -2993,51 +3003,56 @@ APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot6_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/256, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1,
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/256, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/80, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot12_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot13_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
@@ -3230,10 +3245,10 @@ APART void performer_relu_keys_any(const struct call *call, int64_t task, const 
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const key_w = (float *)(void *)(part->work + 0); /* [c: 256, j: 64] */
+    float *const key_w = (float *)(void *)(part->work + 0); /* [c: 256, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
     float *const state = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 65536); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 81920); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 256; f += 4) {
         store_any(state_sum + (chunk - chunk0) * 16656 + f, splat_any(0.0f));
@@ -3241,20 +3256,20 @@ APART void performer_relu_keys_any(const struct call *call, int64_t task, const 
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot5_any(round_up(j1 - j0, 4), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
         for (int64_t c = 0; c < 256; c++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_w + c * 64 + j, max_any(load_any(key_w + c * 64 + j), splat_any(0.0f)) + 0.001f);
+                store_any(key_w + c * 80 + j, max_any(load_any(key_w + c * 80 + j), splat_any(0.0f)) + 0.001f);
             }
         }
         /* state_sum += key_w */
         for (int64_t f = 0; f < 256; f++) {
             vec_any lane_sums = splat_any(0);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(key_w + f * 64 + j);
+                const vec_any term = load_any(key_w + f * 80 + j);
                 lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                     mask_any), term, splat_any(0));
             }
@@ -3324,32 +3339,32 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
     const float *const features_w = call->params->features_w;
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
     float *const state = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
-    float *const query_w = (float *)(void *)(part->work + 0); /* [c: 256, i: 64] */
-    float *const key_w_2 = (float *)(void *)(part->work + 65536); /* [c: 256, j: 64] */
-    float *const score = (float *)(void *)(part->work + 131072); /* [j: 64, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 147456); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 147712); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 147968); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 148224); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 164608); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 180992); /* [e: 64, i: 64] */
+    float *const query_w = (float *)(void *)(part->work + 0); /* [c: 256, i: 64 of 80] */
+    float *const key_w_2 = (float *)(void *)(part->work + 81920); /* [c: 256, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 163840); /* [j: 64, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 184320); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 184576); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 184832); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 185088); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 205568); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 226048); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 131072); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 81920); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 163840); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_w[c][i] = sum over d of features_w * q_tile */
             dot5_any(round_up(i1 - i0, 4), features_w, q_tile, query_w);
             /* query_w = max(query_w, 0.0f) + 0.001f */
             for (int64_t c = 0; c < 256; c++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_w + c * 64 + i, max_any(load_any(query_w + c * 64 + i), splat_any(0.0f)) + 0.001f);
+                    store_any(query_w + c * 80 + i, max_any(load_any(query_w + c * 80 + i), splat_any(0.0f)) + 0.001f);
                 }
             }
             /* row_sum_from_state = 0.0f */
@@ -3365,7 +3380,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                 }
                 for (int64_t f = 0; f < 256; f++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_from_state_in[vector] += load_any(query_w + f * 64 + i) * (state_sum[(chunk - chunk0) *
+                        row_sum_from_state_in[vector] += load_any(query_w + f * 80 + i) * (state_sum[(chunk - chunk0) *
                             16656 + f]);
                         if (f % 32 == 31) {
                             row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -3388,20 +3403,20 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+                    store_any(sum + e * 80 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
                 dot5_any(round_up(j1 - j0, 4), features_w, k_tile_2, key_w_2);
                 /* key_w_2 = max(key_w_2, 0.0f) + 0.001f */
                 for (int64_t c = 0; c < 256; c++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_w_2 + c * 64 + j, max_any(load_any(key_w_2 + c * 64 + j),
+                        store_any(key_w_2 + c * 80 + j, max_any(load_any(key_w_2 + c * 80 + j),
                             splat_any(0.0f)) + 0.001f);
                     }
                 }
@@ -3412,8 +3427,8 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_2 = (i0 + i + lane_any) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_2) &
-                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
+                            store_any(score + j * 80 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_2) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(score + j * 80 + i),
                                 splat_any(0.0f)));
                         }
                     }
@@ -3426,7 +3441,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_sum_in[vector] += load_any(score + j * 64 + i);
+                            row_sum_in[vector] += load_any(score + j * 80 + i);
                         }
                     }
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -3445,7 +3460,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
                                 & (-(int64_t)t_3), mask_any);
                         }
-                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -3456,12 +3471,12 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                 const vec_any t_4 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
                 const mask_any t_5 = t_4 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_5, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_4));
+                    store_any(sum + e * 80 + i, pick_any(t_5, splat_any(0.0f),
+                        (load_any(sum + e * 80 + i) + load_any(sum_from_state + e * 80 + i)) / t_4));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_any(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -3512,13 +3527,13 @@ APART void performer_relu_few_begin_any(const struct call *call, int64_t task, c
     const float *const features_w = call->params->features_w;
     float *const query_w = (float *)(void *)(part->shared + 0); /* [c: 256, r: 64] */
     float *const query = (float *)(void *)(part->shared + 65536); /* [c: 256, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_w[c][r] = sum over d of features_w * q_tile */
-    dot5_any(round_up(r1 - r0, 4), features_w, q_tile + r0, query_w + r0);
+    dot11_any(round_up(r1 - r0, 4), features_w, q_tile + r0, query_w + r0);
     /* query = max(query_w, 0.0f) + 0.001f */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t c = 0; c < 256; c++) {
@@ -3596,7 +3611,7 @@ APART void performer_relu_few_keys_any(const struct call *call, int64_t task, co
         /* k_tile = k, with zeros beyond the last row */
         transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         /* key_w[c][j] = sum over d of features_w * k_tile */
-        dot11_any(round_up(j1 - j0, 4), features_w, k_tile, key_w);
+        dot12_any(round_up(j1 - j0, 4), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
         for (int64_t c = 0; c < 256; c++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3604,7 +3619,7 @@ APART void performer_relu_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* score[r][j] = sum over c of query * key_w */
-        dot12_any(round_up(j1 - j0, 4), rows, query, key_w, score);
+        dot13_any(round_up(j1 - j0, 4), rows, query, key_w, score);
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + query_start), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3629,7 +3644,7 @@ APART void performer_relu_few_keys_any(const struct call *call, int64_t task, co
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
                 const int64_t t_1 = (r % n_q) + query_start;
@@ -3640,7 +3655,7 @@ APART void performer_relu_few_keys_any(const struct call *call, int64_t task, co
                     j1 - j0, in_region);
             }
         } else
-            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -3772,7 +3787,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 320 && rows <= 64) return (struct version){.head = performer_relu_few_v4, .tile = 0, .own = 184320,
             .of_pair = 128, .shared = 164352, .slot = 16640, .slots = 4, .together = 1};
-        if (n_k >= 320) return (struct version){.head = performer_relu_linear_v4, .tile = 0, .own = 197376,
+        if (n_k >= 320) return (struct version){.head = performer_relu_linear_v4, .tile = 0, .own = 246528,
             .of_token = 16640, .in_keys = 1, .shared = 133120, .slot = 66624, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = performer_relu_few_v4, .tile = 0,
             .own = 184320, .of_pair = 128, .shared = 164352, .slot = 16640, .slots = 4, .together = 1};
@@ -3783,7 +3798,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 320 && rows <= 64) return (struct version){.head = performer_relu_few_v3, .tile = 0, .own = 184320,
             .of_pair = 128, .shared = 164352, .slot = 16640, .slots = 4, .together = 1};
-        if (n_k >= 320) return (struct version){.head = performer_relu_linear_v3, .tile = 0, .own = 197376,
+        if (n_k >= 320) return (struct version){.head = performer_relu_linear_v3, .tile = 0, .own = 246528,
             .of_token = 16640, .in_keys = 1, .shared = 133120, .slot = 66624, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = performer_relu_few_v3, .tile = 0,
             .own = 184320, .of_pair = 128, .shared = 164352, .slot = 16640, .slots = 4, .together = 1};
@@ -3792,7 +3807,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #endif
     if (n_k >= 320 && rows <= 64) return (struct version){.head = performer_relu_few_any, .tile = 0, .own = 184320,
         .of_pair = 128, .shared = 164352, .slot = 16640, .slots = 4, .together = 1};
-    if (n_k >= 320) return (struct version){.head = performer_relu_linear_any, .tile = 0, .own = 197376,
+    if (n_k >= 320) return (struct version){.head = performer_relu_linear_any, .tile = 0, .own = 246528,
         .of_token = 16640, .in_keys = 1, .shared = 133120, .slot = 66624, .slots = 4, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = performer_relu_few_any, .tile = 0,
         .own = 184320, .of_pair = 128, .shared = 164352, .slot = 16640, .slots = 4, .together = 1};

@@ -42,15 +42,15 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      901120 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1020032 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 970752 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 646656 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      878592 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1020032 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 970752 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 646656 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      548864 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 1020032 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 970752 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 646656 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -678,51 +678,56 @@ TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v4 APART void dot5_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot6_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot11_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot12_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot13_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot13_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot15_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -1040,14 +1045,14 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_w = (float *)(void *)(part->work + 256); /* [c: 256, j: 64] */
-    float *const key_sin = (float *)(void *)(part->work + 65792); /* [c: 256, j: 64] */
-    float *const key_features = (float *)(void *)(part->work + 131328); /* [f: 512, j: 64] */
+    float *const key_w = (float *)(void *)(part->work + 256); /* [c: 256, j: 64 of 80] */
+    float *const key_sin = (float *)(void *)(part->work + 82176); /* [c: 256, j: 64 of 80] */
+    float *const key_features = (float *)(void *)(part->work + 164096); /* [f: 512, j: 64 of 80] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
-    float *const key_features_2 = (float *)(void *)(part->work + 262400); /* [f: 192, j: 64] */
+    float *const key_features_2 = (float *)(void *)(part->work + 327936); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
     float *const state = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 65792); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 82176); /* [d: 64, j: 64 of 80] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t f = 0; f < 512; f += 16) {
         store_v4(state_max + (chunk - chunk0) * 33824 + f, splat_v4(-FLT_MAX));
@@ -1056,7 +1061,7 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum + j, splat_v4(0.0f));
@@ -1069,9 +1074,9 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
+                    const vec_v4 k_tile_0 = load_v4(k_tile + d * 80 + j);
                     const vec_v4 k_tile_new1 = k_tile_0 * 0.35355339f;
-                    store_v4(k_tile + d * 64 + j, k_tile_new1);
+                    store_v4(k_tile + d * 80 + j, k_tile_new1);
                     key_sum_in[vector] += k_tile_new1 * k_tile_new1;
                 }
             }
@@ -1084,25 +1089,25 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
         /* key_sin = sin(key_w); key_w = cos(key_w) */
         for (int64_t c = 0; c < 256; c++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_w_3 = load_v4(key_w + c * 64 + j);
+                const vec_v4 key_w_3 = load_v4(key_w + c * 80 + j);
                 const wide_v4 angle4 = __builtin_convertvector(key_w_3, wide_v4);
-                store_v4(key_sin + c * 64 + j, sin_v4(&angle4));
+                store_v4(key_sin + c * 80 + j, sin_v4(&angle4));
                 const wide_v4 angle5 = __builtin_convertvector(key_w_3, wide_v4);
-                store_v4(key_w + c * 64 + j, cos_v4(&angle5));
+                store_v4(key_w + c * 80 + j, cos_v4(&angle5));
             }
         }
         /* key_features = key_sum * 0.7213475f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_6 = load_v4(key_sum + j) * 0.7213475f;
             for (int64_t f = 0; f < 512; f++) {
-                store_v4(key_features + f * 64 + j, t_6);
+                store_v4(key_features + f * 80 + j, t_6);
             }
         }
         /* state_max max= key_features */
         for (int64_t f = 0; f < 512; f++) {
             vec_v4 lanes_max = splat_v4(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(key_features + f * 64 + j);
+                const vec_v4 term = load_v4(key_features + f * 80 + j);
                 lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
                     j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
             }
@@ -1114,16 +1119,16 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
             /* key_features_2 = exp2(key_features - state_max) * select(f < 256, key_sin, key_w) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v4(key_features_2 + (f - f0) * 64 + j, exp2_v4(load_v4(key_features + f * 64 + j) -
+                    store_v4(key_features_2 + (f - f0) * 80 + j, exp2_v4(load_v4(key_features + f * 80 + j) -
                         (state_max[(chunk - chunk0) * 33824 + f])) * ((f < 256) ? load_v4(key_sin + min(f,
-                        255) * 64 + j) : load_v4(key_w + max(f - 256, 0) * 64 + j)));
+                        255) * 80 + j) : load_v4(key_w + max(f - 256, 0) * 80 + j)));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
                         mask_v4), term, splat_v4(0));
                 }
@@ -1226,36 +1231,36 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
     float *const state_sum = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
     float *const state = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_w = (float *)(void *)(part->work + 256); /* [c: 256, i: 64] */
-    float *const query_sin = (float *)(void *)(part->work + 65792); /* [c: 256, i: 64] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 131328); /* [j: 64] */
-    float *const key_w_2 = (float *)(void *)(part->work + 131584); /* [c: 256, j: 64] */
-    float *const key_sin_2 = (float *)(void *)(part->work + 197120); /* [c: 256, j: 64] */
-    float *const score = (float *)(void *)(part->work + 262656); /* [j: 64, i: 64] */
-    float *const score_2 = (float *)(void *)(part->work + 197120); /* [j: 64, i: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 131328); /* [f: 512, i: 64] */
-    float *const query_max = (float *)(void *)(part->work + 279040); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 279296); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 328448); /* [i: 64] */
-    float *const weight = (float *)(void *)(part->work + 131584); /* [j: 64, i: 64] */
-    float *const row_max = (float *)(void *)(part->work + 328704); /* [i: 64] */
-    float *const old_max = (float *)(void *)(part->work + 147968); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 328960); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 329216); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 279296); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 295680); /* [e: 64, i: 64] */
+    float *const query_w = (float *)(void *)(part->work + 256); /* [c: 256, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(part->work + 82176); /* [c: 256, i: 64 of 80] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 164096); /* [j: 64] */
+    float *const key_w_2 = (float *)(void *)(part->work + 164352); /* [c: 256, j: 64 of 80] */
+    float *const key_sin_2 = (float *)(void *)(part->work + 246272); /* [c: 256, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 328192); /* [j: 64, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(part->work + 246272); /* [j: 64, i: 64 of 80] */
+    float *const query_2 = (float *)(void *)(part->work + 164096); /* [f: 512, i: 64 of 80] */
+    float *const query_max = (float *)(void *)(part->work + 348672); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 348928); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 410368); /* [i: 64] */
+    float *const weight = (float *)(void *)(part->work + 164352); /* [j: 64, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(part->work + 410624); /* [i: 64] */
+    float *const old_max = (float *)(void *)(part->work + 184832); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 410880); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 411136); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 411392); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 348928); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 369408); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 65792); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 82176); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 246272); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_sum + i, splat_v4(0.0f));
@@ -1268,9 +1273,9 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        const vec_v4 q_tile_17 = load_v4(q_tile + d * 64 + i);
+                        const vec_v4 q_tile_17 = load_v4(q_tile + d * 80 + i);
                         const vec_v4 q_tile_new18 = q_tile_17 * 0.35355339f;
-                        store_v4(q_tile + d * 64 + i, q_tile_new18);
+                        store_v4(q_tile + d * 80 + i, q_tile_new18);
                         query_sum_in[vector] += q_tile_new18 * q_tile_new18;
                     }
                 }
@@ -1283,11 +1288,11 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
             /* query_sin = sin(query_w); query_w = cos(query_w) */
             for (int64_t c = 0; c < 256; c++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_w_19 = load_v4(query_w + c * 64 + i);
+                    const vec_v4 query_w_19 = load_v4(query_w + c * 80 + i);
                     const wide_v4 angle20 = __builtin_convertvector(query_w_19, wide_v4);
-                    store_v4(query_sin + c * 64 + i, sin_v4(&angle20));
+                    store_v4(query_sin + c * 80 + i, sin_v4(&angle20));
                     const wide_v4 angle21 = __builtin_convertvector(query_w_19, wide_v4);
-                    store_v4(query_w + c * 64 + i, cos_v4(&angle21));
+                    store_v4(query_w + c * 80 + i, cos_v4(&angle21));
                 }
             }
             /* query_max = -FLT_MAX */
@@ -1300,7 +1305,7 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 vec_v4 query_max_in = load_v4(query_max + i);
                 for (int64_t f = 0; f < 512; f++) {
                     const vec_v4 query_2_new23 = t_22 + (state_max[(chunk - chunk0) * 33824 + f]);
-                    store_v4(query_2 + f * 64 + i, query_2_new23);
+                    store_v4(query_2 + f * 80 + i, query_2_new23);
                     query_max_in = max_v4(query_max_in, query_2_new23);
                 }
                 store_v4(query_max + i, query_max_in);
@@ -1315,7 +1320,7 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_from_state + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
@@ -1327,10 +1332,10 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                     vec_v4 row_sum_from_state_in = (vec_v4){0};
                     vec_v4 row_sum_from_state_in_whole = (vec_v4){0};
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v4 query_3_new25 = exp2_v4(load_v4(query_2 + f * 64 + i) - query_max_24) * (((f < 256)
-                            ? load_v4(query_sin + min(f, 255) * 64 + i) : load_v4(query_w + max(f - 256,
-                            0) * 64 + i)) * 0.00390625f);
-                        store_v4(query_3 + (f - f0) * 64 + i, query_3_new25);
+                        const vec_v4 query_3_new25 = exp2_v4(load_v4(query_2 + f * 80 + i) - query_max_24) * (((f < 256)
+                            ? load_v4(query_sin + min(f, 255) * 80 + i) : load_v4(query_w + max(f - 256,
+                            0) * 80 + i)) * 0.00390625f);
+                        store_v4(query_3 + (f - f0) * 80 + i, query_3_new25);
                         row_sum_from_state_in += query_3_new25 * (state_sum[(chunk - chunk0) * 33824 + f]);
                         if (f % 192 == 191) {
                             row_sum_from_state_in_whole += row_sum_from_state_in;
@@ -1347,14 +1352,14 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum + e * 80 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_2 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_sum_2 + j, splat_v4(0.0f));
@@ -1367,9 +1372,9 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            const vec_v4 k_tile_2_26 = load_v4(k_tile_2 + d * 64 + j);
+                            const vec_v4 k_tile_2_26 = load_v4(k_tile_2 + d * 80 + j);
                             const vec_v4 k_tile_2_new27 = k_tile_2_26 * 0.35355339f;
-                            store_v4(k_tile_2 + d * 64 + j, k_tile_2_new27);
+                            store_v4(k_tile_2 + d * 80 + j, k_tile_2_new27);
                             key_sum_2_in[vector] += k_tile_2_new27 * k_tile_2_new27;
                         }
                     }
@@ -1382,11 +1387,11 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 /* key_sin_2 = sin(key_w_2); key_w_2 = cos(key_w_2) */
                 for (int64_t c = 0; c < 256; c++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 key_w_2_28 = load_v4(key_w_2 + c * 64 + j);
+                        const vec_v4 key_w_2_28 = load_v4(key_w_2 + c * 80 + j);
                         const wide_v4 angle29 = __builtin_convertvector(key_w_2_28, wide_v4);
-                        store_v4(key_sin_2 + c * 64 + j, sin_v4(&angle29));
+                        store_v4(key_sin_2 + c * 80 + j, sin_v4(&angle29));
                         const wide_v4 angle30 = __builtin_convertvector(key_w_2_28, wide_v4);
-                        store_v4(key_w_2 + c * 64 + j, cos_v4(&angle30));
+                        store_v4(key_w_2 + c * 80 + j, cos_v4(&angle30));
                     }
                 }
                 /* score[j][i] = sum over c of key_sin_2 * query_sin */
@@ -1408,7 +1413,7 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                             const vec_v4 weight_new33 = pick_v4(__builtin_convertvector(((j0 + j) <= t_31) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), t_32 + (key_sum_2[j] * 0.7213475f),
                                 splat_v4(-INFINITY));
-                            store_v4(weight + j * 64 + i, weight_new33);
+                            store_v4(weight + j * 80 + i, weight_new33);
                             row_max_in = max_v4(row_max_in, weight_new33);
                         }
                         store_v4(row_max + i, row_max_in);
@@ -1421,7 +1426,7 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                         vec_v4 row_max_in = load_v4(row_max + i);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             const vec_v4 weight_new35 = t_34 + (key_sum_2[j] * 0.7213475f);
-                            store_v4(weight + j * 64 + i, weight_new35);
+                            store_v4(weight + j * 80 + i, weight_new35);
                             row_max_in = max_v4(row_max_in, weight_new35);
                         }
                         store_v4(row_max + i, row_max_in);
@@ -1435,8 +1440,8 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 row_max_36 = load_v4(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 64 + i, exp2_v4(load_v4(weight + j * 64 + i) - row_max_36) *
-                            ((load_v4(score + j * 64 + i) + load_v4(score_2 + j * 64 + i)) * 0.00390625f));
+                        store_v4(score + j * 80 + i, exp2_v4(load_v4(weight + j * 80 + i) - row_max_36) *
+                            ((load_v4(score + j * 80 + i) + load_v4(score_2 + j * 80 + i)) * 0.00390625f));
                     }
                 }
                 if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
@@ -1444,8 +1449,8 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_37 = (i0 + i + lane_v4) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_37) &
-                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
+                            store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_37) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(score + j * 80 + i),
                                 splat_v4(0.0f)));
                         }
                     }
@@ -1464,7 +1469,7 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            row_sum_in[vector] += load_v4(score + j * 64 + i);
+                            row_sum_in[vector] += load_v4(score + j * 80 + i);
                         }
                     }
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1484,7 +1489,7 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
                                 & (-(int64_t)t_39), mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
@@ -1501,12 +1506,12 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 const vec_v4 t_45 = (load_v4(row_sum + i) * t_43) + (load_v4(row_sum_from_state + i) * t_44);
                 const mask_v4 t_46 = t_45 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_46, splat_v4(0.0f),
-                        ((load_v4(sum + e * 64 + i) * t_43) + (load_v4(sum_from_state + e * 64 + i) * t_44)) / t_45));
+                    store_v4(sum + e * 80 + i, pick_v4(t_46, splat_v4(0.0f),
+                        ((load_v4(sum + e * 80 + i) * t_43) + (load_v4(sum_from_state + e * 80 + i) * t_44)) / t_45));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v4(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -1560,11 +1565,11 @@ TARGET_v4 APART void performer_trig_few_begin_v4(const struct call *call, int64_
     float *const query_w = (float *)(void *)(part->shared + 16640); /* [c: 256, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 82176); /* [c: 256, r: 64] */
     float *const query_cos = (float *)(void *)(part->shared + 147712); /* [c: 256, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
         store_v4(query_sum + r, splat_v4(0.0f));
@@ -1573,14 +1578,14 @@ TARGET_v4 APART void performer_trig_few_begin_v4(const struct call *call, int64_
     for (int64_t r = r0; r < r1; r += 16) {
         vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_new0 = load_v4(q_tile + d * 64 + r) * 0.35355339f;
+            const vec_v4 query_new0 = load_v4(q_tile + d * 80 + r) * 0.35355339f;
             store_v4(query + d * 64 + r, query_new0);
             query_sum_in += query_new0 * query_new0;
         }
         store_v4(query_sum + r, load_v4(query_sum + r) + query_sum_in);
     }
     /* query_w[c][r] = sum over d of features_w * query */
-    dot5_v4(round_up(r1 - r0, 16), features_w, query + r0, query_w + r0);
+    dot11_v4(round_up(r1 - r0, 16), features_w, query + r0, query_w + r0);
     /* query_sin = sin(query_w); query_cos = cos(query_w) */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t c = 0; c < 256; c++) {
@@ -1695,7 +1700,7 @@ TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* key_w[c][j] = sum over d of features_w * k_tile */
-        dot11_v4(round_up(j1 - j0, 16), features_w, k_tile, key_w);
+        dot12_v4(round_up(j1 - j0, 16), features_w, k_tile, key_w);
         /* key_sin = sin(key_w); key_w = cos(key_w) */
         for (int64_t c = 0; c < 256; c++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1707,9 +1712,9 @@ TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* score[r][j] = sum over c of query_sin * key_sin */
-        dot12_v4(round_up(j1 - j0, 16), rows, query_sin, key_sin, score);
+        dot13_v4(round_up(j1 - j0, 16), rows, query_sin, key_sin, score);
         /* score_2[r][j] = sum over c of query_cos * key_w */
-        dot12_v4(round_up(j1 - j0, 16), rows, query_cos, key_w, score_2);
+        dot13_v4(round_up(j1 - j0, 16), rows, query_cos, key_w, score_2);
         /* weight = (query_sum * 0.7213475f) + (key_sum * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_9 = load_v4(key_sum + j) * 0.7213475f;
@@ -1791,7 +1796,7 @@ TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot13_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
                 const int64_t t_12 = (r % n_q) + query_start;
@@ -1802,7 +1807,7 @@ TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t
                     j1 - j0, in_region);
             }
         } else
-            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            dot15_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
@@ -2420,51 +2425,56 @@ TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot11_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot12_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -2782,14 +2792,14 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_w = (float *)(void *)(part->work + 256); /* [c: 256, j: 64] */
-    float *const key_sin = (float *)(void *)(part->work + 65792); /* [c: 256, j: 64] */
-    float *const key_features = (float *)(void *)(part->work + 131328); /* [f: 512, j: 64] */
+    float *const key_w = (float *)(void *)(part->work + 256); /* [c: 256, j: 64 of 80] */
+    float *const key_sin = (float *)(void *)(part->work + 82176); /* [c: 256, j: 64 of 80] */
+    float *const key_features = (float *)(void *)(part->work + 164096); /* [f: 512, j: 64 of 80] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
-    float *const key_features_2 = (float *)(void *)(part->work + 262400); /* [f: 192, j: 64] */
+    float *const key_features_2 = (float *)(void *)(part->work + 327936); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
     float *const state = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 65792); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 82176); /* [d: 64, j: 64 of 80] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t f = 0; f < 512; f += 8) {
         store_v3(state_max + (chunk - chunk0) * 33824 + f, splat_v3(-FLT_MAX));
@@ -2798,7 +2808,7 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum + j, splat_v3(0.0f));
@@ -2811,9 +2821,9 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
+                    const vec_v3 k_tile_0 = load_v3(k_tile + d * 80 + j);
                     const vec_v3 k_tile_new1 = k_tile_0 * 0.35355339f;
-                    store_v3(k_tile + d * 64 + j, k_tile_new1);
+                    store_v3(k_tile + d * 80 + j, k_tile_new1);
                     key_sum_in[vector] += k_tile_new1 * k_tile_new1;
                 }
             }
@@ -2826,25 +2836,25 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
         /* key_sin = sin(key_w); key_w = cos(key_w) */
         for (int64_t c = 0; c < 256; c++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_w_3 = load_v3(key_w + c * 64 + j);
+                const vec_v3 key_w_3 = load_v3(key_w + c * 80 + j);
                 const wide_v3 angle4 = __builtin_convertvector(key_w_3, wide_v3);
-                store_v3(key_sin + c * 64 + j, sin_v3(&angle4));
+                store_v3(key_sin + c * 80 + j, sin_v3(&angle4));
                 const wide_v3 angle5 = __builtin_convertvector(key_w_3, wide_v3);
-                store_v3(key_w + c * 64 + j, cos_v3(&angle5));
+                store_v3(key_w + c * 80 + j, cos_v3(&angle5));
             }
         }
         /* key_features = key_sum * 0.7213475f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_6 = load_v3(key_sum + j) * 0.7213475f;
             for (int64_t f = 0; f < 512; f++) {
-                store_v3(key_features + f * 64 + j, t_6);
+                store_v3(key_features + f * 80 + j, t_6);
             }
         }
         /* state_max max= key_features */
         for (int64_t f = 0; f < 512; f++) {
             vec_v3 lanes_max = splat_v3(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(key_features + f * 64 + j);
+                const vec_v3 term = load_v3(key_features + f * 80 + j);
                 lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
                     - j0, mask_v3), term, splat_v3(-INFINITY)));
             }
@@ -2856,16 +2866,16 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
             /* key_features_2 = exp2(key_features - state_max) * select(f < 256, key_sin, key_w) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v3(key_features_2 + (f - f0) * 64 + j, exp2_v3(load_v3(key_features + f * 64 + j) -
+                    store_v3(key_features_2 + (f - f0) * 80 + j, exp2_v3(load_v3(key_features + f * 80 + j) -
                         (state_max[(chunk - chunk0) * 33824 + f])) * ((f < 256) ? load_v3(key_sin + min(f,
-                        255) * 64 + j) : load_v3(key_w + max(f - 256, 0) * 64 + j)));
+                        255) * 80 + j) : load_v3(key_w + max(f - 256, 0) * 80 + j)));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
                         mask_v3), term, splat_v3(0));
                 }
@@ -2968,36 +2978,36 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
     float *const state_sum = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
     float *const state = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_w = (float *)(void *)(part->work + 256); /* [c: 256, i: 64] */
-    float *const query_sin = (float *)(void *)(part->work + 65792); /* [c: 256, i: 64] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 131328); /* [j: 64] */
-    float *const key_w_2 = (float *)(void *)(part->work + 131584); /* [c: 256, j: 64] */
-    float *const key_sin_2 = (float *)(void *)(part->work + 197120); /* [c: 256, j: 64] */
-    float *const score = (float *)(void *)(part->work + 262656); /* [j: 64, i: 64] */
-    float *const score_2 = (float *)(void *)(part->work + 197120); /* [j: 64, i: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 131328); /* [f: 512, i: 64] */
-    float *const query_max = (float *)(void *)(part->work + 279040); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 279296); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 328448); /* [i: 64] */
-    float *const weight = (float *)(void *)(part->work + 131584); /* [j: 64, i: 64] */
-    float *const row_max = (float *)(void *)(part->work + 328704); /* [i: 64] */
-    float *const old_max = (float *)(void *)(part->work + 147968); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 328960); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 329216); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 279296); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 295680); /* [e: 64, i: 64] */
+    float *const query_w = (float *)(void *)(part->work + 256); /* [c: 256, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(part->work + 82176); /* [c: 256, i: 64 of 80] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 164096); /* [j: 64] */
+    float *const key_w_2 = (float *)(void *)(part->work + 164352); /* [c: 256, j: 64 of 80] */
+    float *const key_sin_2 = (float *)(void *)(part->work + 246272); /* [c: 256, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 328192); /* [j: 64, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(part->work + 246272); /* [j: 64, i: 64 of 80] */
+    float *const query_2 = (float *)(void *)(part->work + 164096); /* [f: 512, i: 64 of 80] */
+    float *const query_max = (float *)(void *)(part->work + 348672); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 348928); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 410368); /* [i: 64] */
+    float *const weight = (float *)(void *)(part->work + 164352); /* [j: 64, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(part->work + 410624); /* [i: 64] */
+    float *const old_max = (float *)(void *)(part->work + 184832); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 410880); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 411136); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 411392); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 348928); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 369408); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 65792); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 82176); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 246272); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_sum + i, splat_v3(0.0f));
@@ -3010,9 +3020,9 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 q_tile_17 = load_v3(q_tile + d * 64 + i);
+                        const vec_v3 q_tile_17 = load_v3(q_tile + d * 80 + i);
                         const vec_v3 q_tile_new18 = q_tile_17 * 0.35355339f;
-                        store_v3(q_tile + d * 64 + i, q_tile_new18);
+                        store_v3(q_tile + d * 80 + i, q_tile_new18);
                         query_sum_in[vector] += q_tile_new18 * q_tile_new18;
                     }
                 }
@@ -3025,11 +3035,11 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
             /* query_sin = sin(query_w); query_w = cos(query_w) */
             for (int64_t c = 0; c < 256; c++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_w_19 = load_v3(query_w + c * 64 + i);
+                    const vec_v3 query_w_19 = load_v3(query_w + c * 80 + i);
                     const wide_v3 angle20 = __builtin_convertvector(query_w_19, wide_v3);
-                    store_v3(query_sin + c * 64 + i, sin_v3(&angle20));
+                    store_v3(query_sin + c * 80 + i, sin_v3(&angle20));
                     const wide_v3 angle21 = __builtin_convertvector(query_w_19, wide_v3);
-                    store_v3(query_w + c * 64 + i, cos_v3(&angle21));
+                    store_v3(query_w + c * 80 + i, cos_v3(&angle21));
                 }
             }
             /* query_max = -FLT_MAX */
@@ -3042,7 +3052,7 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 vec_v3 query_max_in = load_v3(query_max + i);
                 for (int64_t f = 0; f < 512; f++) {
                     const vec_v3 query_2_new23 = t_22 + (state_max[(chunk - chunk0) * 33824 + f]);
-                    store_v3(query_2 + f * 64 + i, query_2_new23);
+                    store_v3(query_2 + f * 80 + i, query_2_new23);
                     query_max_in = max_v3(query_max_in, query_2_new23);
                 }
                 store_v3(query_max + i, query_max_in);
@@ -3057,7 +3067,7 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_from_state + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
@@ -3069,10 +3079,10 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                     vec_v3 row_sum_from_state_in = (vec_v3){0};
                     vec_v3 row_sum_from_state_in_whole = (vec_v3){0};
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v3 query_3_new25 = exp2_v3(load_v3(query_2 + f * 64 + i) - query_max_24) * (((f < 256)
-                            ? load_v3(query_sin + min(f, 255) * 64 + i) : load_v3(query_w + max(f - 256,
-                            0) * 64 + i)) * 0.00390625f);
-                        store_v3(query_3 + (f - f0) * 64 + i, query_3_new25);
+                        const vec_v3 query_3_new25 = exp2_v3(load_v3(query_2 + f * 80 + i) - query_max_24) * (((f < 256)
+                            ? load_v3(query_sin + min(f, 255) * 80 + i) : load_v3(query_w + max(f - 256,
+                            0) * 80 + i)) * 0.00390625f);
+                        store_v3(query_3 + (f - f0) * 80 + i, query_3_new25);
                         row_sum_from_state_in += query_3_new25 * (state_sum[(chunk - chunk0) * 33824 + f]);
                         if (f % 192 == 191) {
                             row_sum_from_state_in_whole += row_sum_from_state_in;
@@ -3089,14 +3099,14 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum + e * 80 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_2 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_sum_2 + j, splat_v3(0.0f));
@@ -3109,9 +3119,9 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            const vec_v3 k_tile_2_26 = load_v3(k_tile_2 + d * 64 + j);
+                            const vec_v3 k_tile_2_26 = load_v3(k_tile_2 + d * 80 + j);
                             const vec_v3 k_tile_2_new27 = k_tile_2_26 * 0.35355339f;
-                            store_v3(k_tile_2 + d * 64 + j, k_tile_2_new27);
+                            store_v3(k_tile_2 + d * 80 + j, k_tile_2_new27);
                             key_sum_2_in[vector] += k_tile_2_new27 * k_tile_2_new27;
                         }
                     }
@@ -3124,11 +3134,11 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 /* key_sin_2 = sin(key_w_2); key_w_2 = cos(key_w_2) */
                 for (int64_t c = 0; c < 256; c++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 key_w_2_28 = load_v3(key_w_2 + c * 64 + j);
+                        const vec_v3 key_w_2_28 = load_v3(key_w_2 + c * 80 + j);
                         const wide_v3 angle29 = __builtin_convertvector(key_w_2_28, wide_v3);
-                        store_v3(key_sin_2 + c * 64 + j, sin_v3(&angle29));
+                        store_v3(key_sin_2 + c * 80 + j, sin_v3(&angle29));
                         const wide_v3 angle30 = __builtin_convertvector(key_w_2_28, wide_v3);
-                        store_v3(key_w_2 + c * 64 + j, cos_v3(&angle30));
+                        store_v3(key_w_2 + c * 80 + j, cos_v3(&angle30));
                     }
                 }
                 /* score[j][i] = sum over c of key_sin_2 * query_sin */
@@ -3150,7 +3160,7 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                             const vec_v3 weight_new33 = pick_v3(__builtin_convertvector(((j0 + j) <= t_31) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), t_32 + (key_sum_2[j] * 0.7213475f),
                                 splat_v3(-INFINITY));
-                            store_v3(weight + j * 64 + i, weight_new33);
+                            store_v3(weight + j * 80 + i, weight_new33);
                             row_max_in = max_v3(row_max_in, weight_new33);
                         }
                         store_v3(row_max + i, row_max_in);
@@ -3163,7 +3173,7 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                         vec_v3 row_max_in = load_v3(row_max + i);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             const vec_v3 weight_new35 = t_34 + (key_sum_2[j] * 0.7213475f);
-                            store_v3(weight + j * 64 + i, weight_new35);
+                            store_v3(weight + j * 80 + i, weight_new35);
                             row_max_in = max_v3(row_max_in, weight_new35);
                         }
                         store_v3(row_max + i, row_max_in);
@@ -3177,8 +3187,8 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 row_max_36 = load_v3(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 64 + i, exp2_v3(load_v3(weight + j * 64 + i) - row_max_36) *
-                            ((load_v3(score + j * 64 + i) + load_v3(score_2 + j * 64 + i)) * 0.00390625f));
+                        store_v3(score + j * 80 + i, exp2_v3(load_v3(weight + j * 80 + i) - row_max_36) *
+                            ((load_v3(score + j * 80 + i) + load_v3(score_2 + j * 80 + i)) * 0.00390625f));
                     }
                 }
                 if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
@@ -3186,8 +3196,8 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_37 = (i0 + i + lane_v3) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_37) &
-                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
+                            store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_37) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(score + j * 80 + i),
                                 splat_v3(0.0f)));
                         }
                     }
@@ -3206,7 +3216,7 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_sum_in[vector] += load_v3(score + j * 64 + i);
+                            row_sum_in[vector] += load_v3(score + j * 80 + i);
                         }
                     }
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -3226,7 +3236,7 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
                                 & (-(int64_t)t_39), mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
@@ -3243,12 +3253,12 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 const vec_v3 t_45 = (load_v3(row_sum + i) * t_43) + (load_v3(row_sum_from_state + i) * t_44);
                 const mask_v3 t_46 = t_45 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_46, splat_v3(0.0f),
-                        ((load_v3(sum + e * 64 + i) * t_43) + (load_v3(sum_from_state + e * 64 + i) * t_44)) / t_45));
+                    store_v3(sum + e * 80 + i, pick_v3(t_46, splat_v3(0.0f),
+                        ((load_v3(sum + e * 80 + i) * t_43) + (load_v3(sum_from_state + e * 80 + i) * t_44)) / t_45));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v3(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -3302,11 +3312,11 @@ TARGET_v3 APART void performer_trig_few_begin_v3(const struct call *call, int64_
     float *const query_w = (float *)(void *)(part->shared + 16640); /* [c: 256, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 82176); /* [c: 256, r: 64] */
     float *const query_cos = (float *)(void *)(part->shared + 147712); /* [c: 256, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
         store_v3(query_sum + r, splat_v3(0.0f));
@@ -3315,14 +3325,14 @@ TARGET_v3 APART void performer_trig_few_begin_v3(const struct call *call, int64_
     for (int64_t r = r0; r < r1; r += 8) {
         vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_new0 = load_v3(q_tile + d * 64 + r) * 0.35355339f;
+            const vec_v3 query_new0 = load_v3(q_tile + d * 80 + r) * 0.35355339f;
             store_v3(query + d * 64 + r, query_new0);
             query_sum_in += query_new0 * query_new0;
         }
         store_v3(query_sum + r, load_v3(query_sum + r) + query_sum_in);
     }
     /* query_w[c][r] = sum over d of features_w * query */
-    dot5_v3(round_up(r1 - r0, 8), features_w, query + r0, query_w + r0);
+    dot11_v3(round_up(r1 - r0, 8), features_w, query + r0, query_w + r0);
     /* query_sin = sin(query_w); query_cos = cos(query_w) */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t c = 0; c < 256; c++) {
@@ -3437,7 +3447,7 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* key_w[c][j] = sum over d of features_w * k_tile */
-        dot11_v3(round_up(j1 - j0, 8), features_w, k_tile, key_w);
+        dot12_v3(round_up(j1 - j0, 8), features_w, k_tile, key_w);
         /* key_sin = sin(key_w); key_w = cos(key_w) */
         for (int64_t c = 0; c < 256; c++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3449,9 +3459,9 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* score[r][j] = sum over c of query_sin * key_sin */
-        dot12_v3(round_up(j1 - j0, 8), rows, query_sin, key_sin, score);
+        dot13_v3(round_up(j1 - j0, 8), rows, query_sin, key_sin, score);
         /* score_2[r][j] = sum over c of query_cos * key_w */
-        dot12_v3(round_up(j1 - j0, 8), rows, query_cos, key_w, score_2);
+        dot13_v3(round_up(j1 - j0, 8), rows, query_cos, key_w, score_2);
         /* weight = (query_sum * 0.7213475f) + (key_sum * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_9 = load_v3(key_sum + j) * 0.7213475f;
@@ -3533,7 +3543,7 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
                 const int64_t t_12 = (r % n_q) + query_start;
@@ -3544,7 +3554,7 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
                     j1 - j0, in_region);
             }
         } else
-            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
@@ -4150,51 +4160,56 @@ APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot6_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot7_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot12_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot13_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
@@ -4510,14 +4525,14 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_w = (float *)(void *)(part->work + 256); /* [c: 256, j: 64] */
-    float *const key_sin = (float *)(void *)(part->work + 65792); /* [c: 256, j: 64] */
-    float *const key_features = (float *)(void *)(part->work + 131328); /* [f: 512, j: 64] */
+    float *const key_w = (float *)(void *)(part->work + 256); /* [c: 256, j: 64 of 80] */
+    float *const key_sin = (float *)(void *)(part->work + 82176); /* [c: 256, j: 64 of 80] */
+    float *const key_features = (float *)(void *)(part->work + 164096); /* [f: 512, j: 64 of 80] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
-    float *const key_features_2 = (float *)(void *)(part->work + 262400); /* [f: 192, j: 64] */
+    float *const key_features_2 = (float *)(void *)(part->work + 327936); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
     float *const state = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 65792); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 82176); /* [d: 64, j: 64 of 80] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t f = 0; f < 512; f += 4) {
         store_any(state_max + (chunk - chunk0) * 33824 + f, splat_any(-FLT_MAX));
@@ -4526,7 +4541,7 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum + j, splat_any(0.0f));
@@ -4539,9 +4554,9 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
+                    const vec_any k_tile_0 = load_any(k_tile + d * 80 + j);
                     const vec_any k_tile_new1 = k_tile_0 * 0.35355339f;
-                    store_any(k_tile + d * 64 + j, k_tile_new1);
+                    store_any(k_tile + d * 80 + j, k_tile_new1);
                     key_sum_in[vector] += k_tile_new1 * k_tile_new1;
                 }
             }
@@ -4554,25 +4569,25 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
         /* key_sin = sin(key_w); key_w = cos(key_w) */
         for (int64_t c = 0; c < 256; c++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_w_3 = load_any(key_w + c * 64 + j);
+                const vec_any key_w_3 = load_any(key_w + c * 80 + j);
                 const wide_any angle4 = __builtin_convertvector(key_w_3, wide_any);
-                store_any(key_sin + c * 64 + j, sin_any(&angle4));
+                store_any(key_sin + c * 80 + j, sin_any(&angle4));
                 const wide_any angle5 = __builtin_convertvector(key_w_3, wide_any);
-                store_any(key_w + c * 64 + j, cos_any(&angle5));
+                store_any(key_w + c * 80 + j, cos_any(&angle5));
             }
         }
         /* key_features = key_sum * 0.7213475f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_6 = load_any(key_sum + j) * 0.7213475f;
             for (int64_t f = 0; f < 512; f++) {
-                store_any(key_features + f * 64 + j, t_6);
+                store_any(key_features + f * 80 + j, t_6);
             }
         }
         /* state_max max= key_features */
         for (int64_t f = 0; f < 512; f++) {
             vec_any lanes_max = splat_any(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(key_features + f * 64 + j);
+                const vec_any term = load_any(key_features + f * 80 + j);
                 lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
                     j1 - j0, mask_any), term, splat_any(-INFINITY)));
             }
@@ -4584,16 +4599,16 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
             /* key_features_2 = exp2(key_features - state_max) * select(f < 256, key_sin, key_w) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_any(key_features_2 + (f - f0) * 64 + j, exp2_any(load_any(key_features + f * 64 + j) -
+                    store_any(key_features_2 + (f - f0) * 80 + j, exp2_any(load_any(key_features + f * 80 + j) -
                         (state_max[(chunk - chunk0) * 33824 + f])) * ((f < 256) ? load_any(key_sin + min(f,
-                        255) * 64 + j) : load_any(key_w + max(f - 256, 0) * 64 + j)));
+                        255) * 80 + j) : load_any(key_w + max(f - 256, 0) * 80 + j)));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_features_2 + (f - f0) * 64 + j);
+                    const vec_any term = load_any(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                         mask_any), term, splat_any(0));
                 }
@@ -4694,36 +4709,36 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
     float *const state_sum = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
     float *const state = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_w = (float *)(void *)(part->work + 256); /* [c: 256, i: 64] */
-    float *const query_sin = (float *)(void *)(part->work + 65792); /* [c: 256, i: 64] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 131328); /* [j: 64] */
-    float *const key_w_2 = (float *)(void *)(part->work + 131584); /* [c: 256, j: 64] */
-    float *const key_sin_2 = (float *)(void *)(part->work + 197120); /* [c: 256, j: 64] */
-    float *const score = (float *)(void *)(part->work + 262656); /* [j: 64, i: 64] */
-    float *const score_2 = (float *)(void *)(part->work + 197120); /* [j: 64, i: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 131328); /* [f: 512, i: 64] */
-    float *const query_max = (float *)(void *)(part->work + 279040); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 279296); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 328448); /* [i: 64] */
-    float *const weight = (float *)(void *)(part->work + 131584); /* [j: 64, i: 64] */
-    float *const row_max = (float *)(void *)(part->work + 328704); /* [i: 64] */
-    float *const old_max = (float *)(void *)(part->work + 147968); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 328960); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 329216); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 279296); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 295680); /* [e: 64, i: 64] */
+    float *const query_w = (float *)(void *)(part->work + 256); /* [c: 256, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(part->work + 82176); /* [c: 256, i: 64 of 80] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 164096); /* [j: 64] */
+    float *const key_w_2 = (float *)(void *)(part->work + 164352); /* [c: 256, j: 64 of 80] */
+    float *const key_sin_2 = (float *)(void *)(part->work + 246272); /* [c: 256, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 328192); /* [j: 64, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(part->work + 246272); /* [j: 64, i: 64 of 80] */
+    float *const query_2 = (float *)(void *)(part->work + 164096); /* [f: 512, i: 64 of 80] */
+    float *const query_max = (float *)(void *)(part->work + 348672); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 348928); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 410368); /* [i: 64] */
+    float *const weight = (float *)(void *)(part->work + 164352); /* [j: 64, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(part->work + 410624); /* [i: 64] */
+    float *const old_max = (float *)(void *)(part->work + 184832); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 410880); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 411136); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 411392); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 348928); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 369408); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 65792); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 82176); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 246272); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_sum + i, splat_any(0.0f));
@@ -4736,9 +4751,9 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any q_tile_17 = load_any(q_tile + d * 64 + i);
+                        const vec_any q_tile_17 = load_any(q_tile + d * 80 + i);
                         const vec_any q_tile_new18 = q_tile_17 * 0.35355339f;
-                        store_any(q_tile + d * 64 + i, q_tile_new18);
+                        store_any(q_tile + d * 80 + i, q_tile_new18);
                         query_sum_in[vector] += q_tile_new18 * q_tile_new18;
                     }
                 }
@@ -4751,11 +4766,11 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
             /* query_sin = sin(query_w); query_w = cos(query_w) */
             for (int64_t c = 0; c < 256; c++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_w_19 = load_any(query_w + c * 64 + i);
+                    const vec_any query_w_19 = load_any(query_w + c * 80 + i);
                     const wide_any angle20 = __builtin_convertvector(query_w_19, wide_any);
-                    store_any(query_sin + c * 64 + i, sin_any(&angle20));
+                    store_any(query_sin + c * 80 + i, sin_any(&angle20));
                     const wide_any angle21 = __builtin_convertvector(query_w_19, wide_any);
-                    store_any(query_w + c * 64 + i, cos_any(&angle21));
+                    store_any(query_w + c * 80 + i, cos_any(&angle21));
                 }
             }
             /* query_max = -FLT_MAX */
@@ -4768,7 +4783,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 vec_any query_max_in = load_any(query_max + i);
                 for (int64_t f = 0; f < 512; f++) {
                     const vec_any query_2_new23 = t_22 + (state_max[(chunk - chunk0) * 33824 + f]);
-                    store_any(query_2 + f * 64 + i, query_2_new23);
+                    store_any(query_2 + f * 80 + i, query_2_new23);
                     query_max_in = max_any(query_max_in, query_2_new23);
                 }
                 store_any(query_max + i, query_max_in);
@@ -4783,7 +4798,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_from_state + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
@@ -4795,10 +4810,10 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     vec_any row_sum_from_state_in = (vec_any){0};
                     vec_any row_sum_from_state_in_whole = (vec_any){0};
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_any query_3_new25 = exp2_any(load_any(query_2 + f * 64 + i) - query_max_24) * (((f <
-                            256) ? load_any(query_sin + min(f, 255) * 64 + i) : load_any(query_w + max(f - 256,
-                            0) * 64 + i)) * 0.00390625f);
-                        store_any(query_3 + (f - f0) * 64 + i, query_3_new25);
+                        const vec_any query_3_new25 = exp2_any(load_any(query_2 + f * 80 + i) - query_max_24) * (((f <
+                            256) ? load_any(query_sin + min(f, 255) * 80 + i) : load_any(query_w + max(f - 256,
+                            0) * 80 + i)) * 0.00390625f);
+                        store_any(query_3 + (f - f0) * 80 + i, query_3_new25);
                         row_sum_from_state_in += query_3_new25 * (state_sum[(chunk - chunk0) * 33824 + f]);
                         if (f % 192 == 191) {
                             row_sum_from_state_in_whole += row_sum_from_state_in;
@@ -4815,14 +4830,14 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+                    store_any(sum + e * 80 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_2 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_sum_2 + j, splat_any(0.0f));
@@ -4835,9 +4850,9 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            const vec_any k_tile_2_26 = load_any(k_tile_2 + d * 64 + j);
+                            const vec_any k_tile_2_26 = load_any(k_tile_2 + d * 80 + j);
                             const vec_any k_tile_2_new27 = k_tile_2_26 * 0.35355339f;
-                            store_any(k_tile_2 + d * 64 + j, k_tile_2_new27);
+                            store_any(k_tile_2 + d * 80 + j, k_tile_2_new27);
                             key_sum_2_in[vector] += k_tile_2_new27 * k_tile_2_new27;
                         }
                     }
@@ -4850,11 +4865,11 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 /* key_sin_2 = sin(key_w_2); key_w_2 = cos(key_w_2) */
                 for (int64_t c = 0; c < 256; c++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any key_w_2_28 = load_any(key_w_2 + c * 64 + j);
+                        const vec_any key_w_2_28 = load_any(key_w_2 + c * 80 + j);
                         const wide_any angle29 = __builtin_convertvector(key_w_2_28, wide_any);
-                        store_any(key_sin_2 + c * 64 + j, sin_any(&angle29));
+                        store_any(key_sin_2 + c * 80 + j, sin_any(&angle29));
                         const wide_any angle30 = __builtin_convertvector(key_w_2_28, wide_any);
-                        store_any(key_w_2 + c * 64 + j, cos_any(&angle30));
+                        store_any(key_w_2 + c * 80 + j, cos_any(&angle30));
                     }
                 }
                 /* score[j][i] = sum over c of key_sin_2 * query_sin */
@@ -4876,7 +4891,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                             const vec_any weight_new33 = pick_any(__builtin_convertvector(((j0 + j) <= t_31) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), t_32 + (key_sum_2[j] * 0.7213475f),
                                 splat_any(-INFINITY));
-                            store_any(weight + j * 64 + i, weight_new33);
+                            store_any(weight + j * 80 + i, weight_new33);
                             row_max_in = max_any(row_max_in, weight_new33);
                         }
                         store_any(row_max + i, row_max_in);
@@ -4889,7 +4904,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                         vec_any row_max_in = load_any(row_max + i);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             const vec_any weight_new35 = t_34 + (key_sum_2[j] * 0.7213475f);
-                            store_any(weight + j * 64 + i, weight_new35);
+                            store_any(weight + j * 80 + i, weight_new35);
                             row_max_in = max_any(row_max_in, weight_new35);
                         }
                         store_any(row_max + i, row_max_in);
@@ -4903,8 +4918,8 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any row_max_36 = load_any(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 64 + i, exp2_any(load_any(weight + j * 64 + i) - row_max_36) *
-                            ((load_any(score + j * 64 + i) + load_any(score_2 + j * 64 + i)) * 0.00390625f));
+                        store_any(score + j * 80 + i, exp2_any(load_any(weight + j * 80 + i) - row_max_36) *
+                            ((load_any(score + j * 80 + i) + load_any(score_2 + j * 80 + i)) * 0.00390625f));
                     }
                 }
                 if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
@@ -4912,8 +4927,8 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_37 = (i0 + i + lane_any) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_37) &
-                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
+                            store_any(score + j * 80 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_37) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(score + j * 80 + i),
                                 splat_any(0.0f)));
                         }
                     }
@@ -4932,7 +4947,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_sum_in[vector] += load_any(score + j * 64 + i);
+                            row_sum_in[vector] += load_any(score + j * 80 + i);
                         }
                     }
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -4952,7 +4967,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
                                 & (-(int64_t)t_39), mask_any);
                         }
-                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
@@ -4969,12 +4984,12 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 const vec_any t_45 = (load_any(row_sum + i) * t_43) + (load_any(row_sum_from_state + i) * t_44);
                 const mask_any t_46 = t_45 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_46, splat_any(0.0f),
-                        ((load_any(sum + e * 64 + i) * t_43) + (load_any(sum_from_state + e * 64 + i) * t_44)) / t_45));
+                    store_any(sum + e * 80 + i, pick_any(t_46, splat_any(0.0f),
+                        ((load_any(sum + e * 80 + i) * t_43) + (load_any(sum_from_state + e * 80 + i) * t_44)) / t_45));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_any(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -5028,11 +5043,11 @@ APART void performer_trig_few_begin_any(const struct call *call, int64_t task, c
     float *const query_w = (float *)(void *)(part->shared + 16640); /* [c: 256, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 82176); /* [c: 256, r: 64] */
     float *const query_cos = (float *)(void *)(part->shared + 147712); /* [c: 256, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
         store_any(query_sum + r, splat_any(0.0f));
@@ -5041,14 +5056,14 @@ APART void performer_trig_few_begin_any(const struct call *call, int64_t task, c
     for (int64_t r = r0; r < r1; r += 4) {
         vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_new0 = load_any(q_tile + d * 64 + r) * 0.35355339f;
+            const vec_any query_new0 = load_any(q_tile + d * 80 + r) * 0.35355339f;
             store_any(query + d * 64 + r, query_new0);
             query_sum_in += query_new0 * query_new0;
         }
         store_any(query_sum + r, load_any(query_sum + r) + query_sum_in);
     }
     /* query_w[c][r] = sum over d of features_w * query */
-    dot5_any(round_up(r1 - r0, 4), features_w, query + r0, query_w + r0);
+    dot11_any(round_up(r1 - r0, 4), features_w, query + r0, query_w + r0);
     /* query_sin = sin(query_w); query_cos = cos(query_w) */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t c = 0; c < 256; c++) {
@@ -5163,7 +5178,7 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* key_w[c][j] = sum over d of features_w * k_tile */
-        dot11_any(round_up(j1 - j0, 4), features_w, k_tile, key_w);
+        dot12_any(round_up(j1 - j0, 4), features_w, k_tile, key_w);
         /* key_sin = sin(key_w); key_w = cos(key_w) */
         for (int64_t c = 0; c < 256; c++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -5175,9 +5190,9 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* score[r][j] = sum over c of query_sin * key_sin */
-        dot12_any(round_up(j1 - j0, 4), rows, query_sin, key_sin, score);
+        dot13_any(round_up(j1 - j0, 4), rows, query_sin, key_sin, score);
         /* score_2[r][j] = sum over c of query_cos * key_w */
-        dot12_any(round_up(j1 - j0, 4), rows, query_cos, key_w, score_2);
+        dot13_any(round_up(j1 - j0, 4), rows, query_cos, key_w, score_2);
         /* weight = (query_sum * 0.7213475f) + (key_sum * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_9 = load_any(key_sum + j) * 0.7213475f;
@@ -5259,7 +5274,7 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
                 const int64_t t_12 = (r % n_q) + query_start;
@@ -5270,7 +5285,7 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
                     j1 - j0, in_region);
             }
         } else
-            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
@@ -5425,8 +5440,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 390 && rows <= 64) return (struct version){.head = performer_trig_few_v4, .tile = 0, .own = 332288,
             .of_pair = 128, .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
-        if (n_k >= 390) return (struct version){.head = performer_trig_linear_v4, .tile = 0, .own = 345856,
-            .of_token = 33280, .in_keys = 1, .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
+        if (n_k >= 390) return (struct version){.head = performer_trig_linear_v4, .tile = 0, .own = 431872,
+            .of_token = 33280, .in_keys = 1, .shared = 268288, .slot = 135296, .slots = 2, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = performer_trig_few_v4, .tile = 0,
             .own = 332288, .of_pair = 128, .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = performer_trig_rows_v4, .tile = 256, .own = 901120, .of_pair = 128};
@@ -5436,8 +5451,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 390 && rows <= 64) return (struct version){.head = performer_trig_few_v3, .tile = 0, .own = 332288,
             .of_pair = 128, .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
-        if (n_k >= 390) return (struct version){.head = performer_trig_linear_v3, .tile = 0, .own = 345856,
-            .of_token = 33280, .in_keys = 1, .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
+        if (n_k >= 390) return (struct version){.head = performer_trig_linear_v3, .tile = 0, .own = 431872,
+            .of_token = 33280, .in_keys = 1, .shared = 268288, .slot = 135296, .slots = 2, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = performer_trig_few_v3, .tile = 0,
             .own = 332288, .of_pair = 128, .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = performer_trig_rows_v3, .tile = 256, .own = 878592, .of_pair = 128};
@@ -5445,8 +5460,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #endif
     if (n_k >= 390 && rows <= 64) return (struct version){.head = performer_trig_few_any, .tile = 0, .own = 332288,
         .of_pair = 128, .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
-    if (n_k >= 390) return (struct version){.head = performer_trig_linear_any, .tile = 0, .own = 345856,
-        .of_token = 33280, .in_keys = 1, .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
+    if (n_k >= 390) return (struct version){.head = performer_trig_linear_any, .tile = 0, .own = 431872,
+        .of_token = 33280, .in_keys = 1, .shared = 268288, .slot = 135296, .slots = 2, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = performer_trig_few_any, .tile = 0,
         .own = 332288, .of_pair = 128, .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
     return (struct version){.rows = performer_trig_rows_any, .tile = 128, .own = 548864, .of_pair = 128};

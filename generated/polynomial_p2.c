@@ -43,15 +43,15 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      236288 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1721984 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1746560 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 206848 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      230144 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1721984 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1746560 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 206848 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      130816 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 1721984 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 1746560 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 206848 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -620,30 +620,30 @@ TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -938,10 +938,10 @@ TARGET_v4 APART void polynomial_p2_keys_v4(const struct call *call, int64_t task
     const float *const k_norm_bias = call->params->k_norm_bias;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 16) {
         store_v4(state_sum + (chunk - chunk0) * 135200 + f, splat_v4(0.0f));
@@ -957,7 +957,7 @@ TARGET_v4 APART void polynomial_p2_keys_v4(const struct call *call, int64_t task
     for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum + j, splat_v4(0.0f));
@@ -970,7 +970,7 @@ TARGET_v4 APART void polynomial_p2_keys_v4(const struct call *call, int64_t task
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_in[vector] += load_v4(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v4(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -986,9 +986,9 @@ TARGET_v4 APART void polynomial_p2_keys_v4(const struct call *call, int64_t task
             const vec_v4 t_1 = load_v4(key_sum + j) * 0.015625f;
             vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new2 = k_tile_0 - t_1;
-                store_v4(k_tile + d * 64 + j, k_tile_new2);
+                store_v4(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
@@ -997,7 +997,7 @@ TARGET_v4 APART void polynomial_p2_keys_v4(const struct call *call, int64_t task
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * t_3) * k_norm_weight[d]) +
+                store_v4(k_tile + d * 80 + j, ((load_v4(k_tile + d * 80 + j) * t_3) * k_norm_weight[d]) +
                     k_norm_bias[d]);
             }
         }
@@ -1006,15 +1006,15 @@ TARGET_v4 APART void polynomial_p2_keys_v4(const struct call *call, int64_t task
             /* key_features_2 = k_tile * k_tile */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(k_tile + (f % 64) * 64 + j) * load_v4(k_tile +
-                        (((f % 64) + (f / 64)) % 64) * 64 + j));
+                    store_v4(key_features_2 + (f - f0) * 80 + j, load_v4(k_tile + (f % 64) * 80 + j) * load_v4(k_tile +
+                        (((f % 64) + (f / 64)) % 64) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
                         mask_v4), term, splat_v4(0));
                 }
@@ -1095,26 +1095,26 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_features = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
-    float *const score = (float *)(void *)(part->work + 16896); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 66048); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 66304); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 66560); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 66816); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 49664); /* [e: 64, i: 64] */
+    float *const query_features = (float *)(void *)(part->work + 512); /* [d: 64, i: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 20992); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(part->work + 20992); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 82432); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 82688); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 82944); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 83200); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 41472); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 61952); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 83200); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 83200); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 103680); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 103680); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - query_start), i_end = min(n_q,
             ((chunk + 1) * 128) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_sum + i, splat_v4(0.0f));
@@ -1127,7 +1127,7 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        query_sum_in[vector] += load_v4(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v4(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1143,9 +1143,9 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                 const vec_v4 t_7 = load_v4(query_sum + i) * 0.015625f;
                 vec_v4 query_sum_2_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_6 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_6 = load_v4(q_tile + d * 80 + i);
                     const vec_v4 q_tile_new8 = q_tile_6 - t_7;
-                    store_v4(q_tile + d * 64 + i, q_tile_new8);
+                    store_v4(q_tile + d * 80 + i, q_tile_new8);
                     query_sum_2_in += q_tile_new8 * q_tile_new8;
                 }
                 store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in);
@@ -1155,10 +1155,10 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_10 = 1.0f / sqrt_v4((load_v4(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_9 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_9 = load_v4(q_tile + d * 80 + i);
                     const vec_v4 q_tile_new11 = ((q_tile_9 * t_10) * q_norm_weight[d]) + q_norm_bias[d];
-                    store_v4(q_tile + d * 64 + i, q_tile_new11);
-                    store_v4(query_features + d * 64 + i, q_tile_new11 * 0.125f);
+                    store_v4(q_tile + d * 80 + i, q_tile_new11);
+                    store_v4(query_features + d * 80 + i, q_tile_new11 * 0.125f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1170,7 +1170,7 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_from_state + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -1185,10 +1185,10 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 query_3_new12 = ((load_v4(q_tile + (f % 64) * 64 + i) * 0.125f) *
-                                (load_v4(q_tile + (((f % 64) + (f / 64)) % 64) * 64 + i) * 0.125f)) * (float)(((f / 64)
+                            const vec_v4 query_3_new12 = ((load_v4(q_tile + (f % 64) * 80 + i) * 0.125f) *
+                                (load_v4(q_tile + (((f % 64) + (f / 64)) % 64) * 80 + i) * 0.125f)) * (float)(((f / 64)
                                 == 0) ? 1.0 : 2.0);
-                            store_v4(query_3 + (f - f0) * 64 + i, query_3_new12);
+                            store_v4(query_3 + (f - f0) * 80 + i, query_3_new12);
                             row_sum_from_state_in[vector] += query_3_new12 * (state_sum[(chunk - chunk0) * 135200 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -1209,14 +1209,14 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum + e * 80 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_sum_3 + j, splat_v4(0.0f));
@@ -1229,7 +1229,7 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            key_sum_3_in[vector] += load_v4(k_tile_2 + d * 64 + j);
+                            key_sum_3_in[vector] += load_v4(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1245,9 +1245,9 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                     const vec_v4 t_14 = load_v4(key_sum_3 + j) * 0.015625f;
                     vec_v4 key_sum_4_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_2_13 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_13 = load_v4(k_tile_2 + d * 80 + j);
                         const vec_v4 k_tile_2_new15 = k_tile_2_13 - t_14;
-                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new15);
+                        store_v4(k_tile_2 + d * 80 + j, k_tile_2_new15);
                         key_sum_4_in += k_tile_2_new15 * k_tile_2_new15;
                     }
                     store_v4(key_sum_4 + j, load_v4(key_sum_4 + j) + key_sum_4_in);
@@ -1257,7 +1257,7 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_16 = 1.0f / sqrt_v4((load_v4(key_sum_4 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(k_tile_2 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * t_16) * k_norm_weight[d]) +
+                        store_v4(k_tile_2 + d * 80 + j, ((load_v4(k_tile_2 + d * 80 + j) * t_16) * k_norm_weight[d]) +
                             k_norm_bias[d]);
                     }
                 }
@@ -1270,10 +1270,10 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                         const ints_v4 t_17 = (i0 + i + lane_v4) + query_start;
                         vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_18 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_18 = load_v4(score + j * 80 + i);
                             const vec_v4 score_new19 = pick_v4(__builtin_convertvector(((j0 + j) <= t_17) &
                                 (-(int64_t)((chunk * 128) <= (j0 + j))), mask_v4), score_18 * score_18, splat_v4(0.0f));
-                            store_v4(score + j * 64 + i, score_new19);
+                            store_v4(score + j * 80 + i, score_new19);
                             row_sum_in += score_new19;
                         }
                         add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1288,9 +1288,9 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                const vec_v4 score_20 = load_v4(score + j * 64 + i);
+                                const vec_v4 score_20 = load_v4(score + j * 80 + i);
                                 const vec_v4 score_new21 = score_20 * score_20;
-                                store_v4(score + j * 64 + i, score_new21);
+                                store_v4(score + j * 80 + i, score_new21);
                                 row_sum_in[vector] += score_new21;
                             }
                         }
@@ -1311,7 +1311,7 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
                                 & (-(int64_t)t_22), mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot7_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1322,12 +1322,12 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                 const vec_v4 t_23 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
                 const mask_v4 t_24 = t_23 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_24, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_23));
+                    store_v4(sum + e * 80 + i, pick_v4(t_24, splat_v4(0.0f),
+                        (load_v4(sum + e * 80 + i) + load_v4(sum_from_state + e * 80 + i)) / t_23));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v4(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -1381,11 +1381,11 @@ TARGET_v4 APART void polynomial_p2_few_begin_v4(const struct call *call, int64_t
     float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
     float *const query_sum_2 = (float *)(void *)(part->shared + 16640); /* [r: 64] */
     float *const query_2 = (float *)(void *)(part->shared + 16896); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
         store_v4(query_sum + r, splat_v4(0.0f));
@@ -1394,7 +1394,7 @@ TARGET_v4 APART void polynomial_p2_few_begin_v4(const struct call *call, int64_t
     for (int64_t r = r0; r < r1; r += 16) {
         vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v4(q_tile + d * 64 + r);
+            query_sum_in += load_v4(q_tile + d * 80 + r);
         }
         store_v4(query_sum + r, load_v4(query_sum + r) + query_sum_in);
     }
@@ -1407,7 +1407,7 @@ TARGET_v4 APART void polynomial_p2_few_begin_v4(const struct call *call, int64_t
         const vec_v4 t_0 = load_v4(query_sum + r) * 0.015625f;
         vec_v4 query_sum_2_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_new1 = load_v4(q_tile + d * 64 + r) - t_0;
+            const vec_v4 query_new1 = load_v4(q_tile + d * 80 + r) - t_0;
             store_v4(query + d * 64 + r, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -2120,30 +2120,30 @@ TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -2438,10 +2438,10 @@ TARGET_v3 APART void polynomial_p2_keys_v3(const struct call *call, int64_t task
     const float *const k_norm_bias = call->params->k_norm_bias;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 8) {
         store_v3(state_sum + (chunk - chunk0) * 135200 + f, splat_v3(0.0f));
@@ -2457,7 +2457,7 @@ TARGET_v3 APART void polynomial_p2_keys_v3(const struct call *call, int64_t task
     for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum + j, splat_v3(0.0f));
@@ -2470,7 +2470,7 @@ TARGET_v3 APART void polynomial_p2_keys_v3(const struct call *call, int64_t task
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_in[vector] += load_v3(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v3(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -2486,9 +2486,9 @@ TARGET_v3 APART void polynomial_p2_keys_v3(const struct call *call, int64_t task
             const vec_v3 t_1 = load_v3(key_sum + j) * 0.015625f;
             vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new2 = k_tile_0 - t_1;
-                store_v3(k_tile + d * 64 + j, k_tile_new2);
+                store_v3(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
@@ -2497,7 +2497,7 @@ TARGET_v3 APART void polynomial_p2_keys_v3(const struct call *call, int64_t task
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * t_3) * k_norm_weight[d]) +
+                store_v3(k_tile + d * 80 + j, ((load_v3(k_tile + d * 80 + j) * t_3) * k_norm_weight[d]) +
                     k_norm_bias[d]);
             }
         }
@@ -2506,15 +2506,15 @@ TARGET_v3 APART void polynomial_p2_keys_v3(const struct call *call, int64_t task
             /* key_features_2 = k_tile * k_tile */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(k_tile + (f % 64) * 64 + j) * load_v3(k_tile +
-                        (((f % 64) + (f / 64)) % 64) * 64 + j));
+                    store_v3(key_features_2 + (f - f0) * 80 + j, load_v3(k_tile + (f % 64) * 80 + j) * load_v3(k_tile +
+                        (((f % 64) + (f / 64)) % 64) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
                         mask_v3), term, splat_v3(0));
                 }
@@ -2595,26 +2595,26 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_features = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
-    float *const score = (float *)(void *)(part->work + 16896); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 66048); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 66304); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 66560); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 66816); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 49664); /* [e: 64, i: 64] */
+    float *const query_features = (float *)(void *)(part->work + 512); /* [d: 64, i: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 20992); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(part->work + 20992); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 82432); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 82688); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 82944); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 83200); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 41472); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 61952); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 83200); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 83200); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 103680); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 103680); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - query_start), i_end = min(n_q,
             ((chunk + 1) * 128) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_sum + i, splat_v3(0.0f));
@@ -2627,7 +2627,7 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        query_sum_in[vector] += load_v3(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v3(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -2643,9 +2643,9 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                 const vec_v3 t_7 = load_v3(query_sum + i) * 0.015625f;
                 vec_v3 query_sum_2_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_6 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_6 = load_v3(q_tile + d * 80 + i);
                     const vec_v3 q_tile_new8 = q_tile_6 - t_7;
-                    store_v3(q_tile + d * 64 + i, q_tile_new8);
+                    store_v3(q_tile + d * 80 + i, q_tile_new8);
                     query_sum_2_in += q_tile_new8 * q_tile_new8;
                 }
                 store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in);
@@ -2655,10 +2655,10 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_10 = 1.0f / sqrt_v3((load_v3(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_9 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_9 = load_v3(q_tile + d * 80 + i);
                     const vec_v3 q_tile_new11 = ((q_tile_9 * t_10) * q_norm_weight[d]) + q_norm_bias[d];
-                    store_v3(q_tile + d * 64 + i, q_tile_new11);
-                    store_v3(query_features + d * 64 + i, q_tile_new11 * 0.125f);
+                    store_v3(q_tile + d * 80 + i, q_tile_new11);
+                    store_v3(query_features + d * 80 + i, q_tile_new11 * 0.125f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2670,7 +2670,7 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_from_state + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -2685,10 +2685,10 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 query_3_new12 = ((load_v3(q_tile + (f % 64) * 64 + i) * 0.125f) *
-                                (load_v3(q_tile + (((f % 64) + (f / 64)) % 64) * 64 + i) * 0.125f)) * (float)(((f / 64)
+                            const vec_v3 query_3_new12 = ((load_v3(q_tile + (f % 64) * 80 + i) * 0.125f) *
+                                (load_v3(q_tile + (((f % 64) + (f / 64)) % 64) * 80 + i) * 0.125f)) * (float)(((f / 64)
                                 == 0) ? 1.0 : 2.0);
-                            store_v3(query_3 + (f - f0) * 64 + i, query_3_new12);
+                            store_v3(query_3 + (f - f0) * 80 + i, query_3_new12);
                             row_sum_from_state_in[vector] += query_3_new12 * (state_sum[(chunk - chunk0) * 135200 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -2709,14 +2709,14 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum + e * 80 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_sum_3 + j, splat_v3(0.0f));
@@ -2729,7 +2729,7 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            key_sum_3_in[vector] += load_v3(k_tile_2 + d * 64 + j);
+                            key_sum_3_in[vector] += load_v3(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -2745,9 +2745,9 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                     const vec_v3 t_14 = load_v3(key_sum_3 + j) * 0.015625f;
                     vec_v3 key_sum_4_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 k_tile_2_13 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_13 = load_v3(k_tile_2 + d * 80 + j);
                         const vec_v3 k_tile_2_new15 = k_tile_2_13 - t_14;
-                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new15);
+                        store_v3(k_tile_2 + d * 80 + j, k_tile_2_new15);
                         key_sum_4_in += k_tile_2_new15 * k_tile_2_new15;
                     }
                     store_v3(key_sum_4 + j, load_v3(key_sum_4 + j) + key_sum_4_in);
@@ -2757,7 +2757,7 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_16 = 1.0f / sqrt_v3((load_v3(key_sum_4 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(k_tile_2 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * t_16) * k_norm_weight[d]) +
+                        store_v3(k_tile_2 + d * 80 + j, ((load_v3(k_tile_2 + d * 80 + j) * t_16) * k_norm_weight[d]) +
                             k_norm_bias[d]);
                     }
                 }
@@ -2770,10 +2770,10 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                         const ints_v3 t_17 = (i0 + i + lane_v3) + query_start;
                         vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_18 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_18 = load_v3(score + j * 80 + i);
                             const vec_v3 score_new19 = pick_v3(__builtin_convertvector(((j0 + j) <= t_17) &
                                 (-(int64_t)((chunk * 128) <= (j0 + j))), mask_v3), score_18 * score_18, splat_v3(0.0f));
-                            store_v3(score + j * 64 + i, score_new19);
+                            store_v3(score + j * 80 + i, score_new19);
                             row_sum_in += score_new19;
                         }
                         add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -2788,9 +2788,9 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                const vec_v3 score_20 = load_v3(score + j * 64 + i);
+                                const vec_v3 score_20 = load_v3(score + j * 80 + i);
                                 const vec_v3 score_new21 = score_20 * score_20;
-                                store_v3(score + j * 64 + i, score_new21);
+                                store_v3(score + j * 80 + i, score_new21);
                                 row_sum_in[vector] += score_new21;
                             }
                         }
@@ -2811,7 +2811,7 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
                                 & (-(int64_t)t_22), mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot7_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -2822,12 +2822,12 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                 const vec_v3 t_23 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
                 const mask_v3 t_24 = t_23 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_24, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_23));
+                    store_v3(sum + e * 80 + i, pick_v3(t_24, splat_v3(0.0f),
+                        (load_v3(sum + e * 80 + i) + load_v3(sum_from_state + e * 80 + i)) / t_23));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v3(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -2881,11 +2881,11 @@ TARGET_v3 APART void polynomial_p2_few_begin_v3(const struct call *call, int64_t
     float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
     float *const query_sum_2 = (float *)(void *)(part->shared + 16640); /* [r: 64] */
     float *const query_2 = (float *)(void *)(part->shared + 16896); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
         store_v3(query_sum + r, splat_v3(0.0f));
@@ -2894,7 +2894,7 @@ TARGET_v3 APART void polynomial_p2_few_begin_v3(const struct call *call, int64_t
     for (int64_t r = r0; r < r1; r += 8) {
         vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v3(q_tile + d * 64 + r);
+            query_sum_in += load_v3(q_tile + d * 80 + r);
         }
         store_v3(query_sum + r, load_v3(query_sum + r) + query_sum_in);
     }
@@ -2907,7 +2907,7 @@ TARGET_v3 APART void polynomial_p2_few_begin_v3(const struct call *call, int64_t
         const vec_v3 t_0 = load_v3(query_sum + r) * 0.015625f;
         vec_v3 query_sum_2_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_new1 = load_v3(q_tile + d * 64 + r) - t_0;
+            const vec_v3 query_new1 = load_v3(q_tile + d * 80 + r) - t_0;
             store_v3(query + d * 64 + r, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -3609,30 +3609,30 @@ APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 }
 APART void dot3_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot4_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot5_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -3925,10 +3925,10 @@ APART void polynomial_p2_keys_any(const struct call *call, int64_t task, const s
     const float *const k_norm_bias = call->params->k_norm_bias;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 4) {
         store_any(state_sum + (chunk - chunk0) * 135200 + f, splat_any(0.0f));
@@ -3944,7 +3944,7 @@ APART void polynomial_p2_keys_any(const struct call *call, int64_t task, const s
     for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum + j, splat_any(0.0f));
@@ -3957,7 +3957,7 @@ APART void polynomial_p2_keys_any(const struct call *call, int64_t task, const s
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_in[vector] += load_any(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_any(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -3973,9 +3973,9 @@ APART void polynomial_p2_keys_any(const struct call *call, int64_t task, const s
             const vec_any t_1 = load_any(key_sum + j) * 0.015625f;
             vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_0 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new2 = k_tile_0 - t_1;
-                store_any(k_tile + d * 64 + j, k_tile_new2);
+                store_any(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
@@ -3984,7 +3984,7 @@ APART void polynomial_p2_keys_any(const struct call *call, int64_t task, const s
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_3 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * t_3) * k_norm_weight[d]) +
+                store_any(k_tile + d * 80 + j, ((load_any(k_tile + d * 80 + j) * t_3) * k_norm_weight[d]) +
                     k_norm_bias[d]);
             }
         }
@@ -3993,15 +3993,15 @@ APART void polynomial_p2_keys_any(const struct call *call, int64_t task, const s
             /* key_features_2 = k_tile * k_tile */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(k_tile + (f % 64) * 64 + j) * load_any(k_tile
-                        + (((f % 64) + (f / 64)) % 64) * 64 + j));
+                    store_any(key_features_2 + (f - f0) * 80 + j, load_any(k_tile + (f % 64) * 80 + j) * load_any(k_tile
+                        + (((f % 64) + (f / 64)) % 64) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_features_2 + (f - f0) * 64 + j);
+                    const vec_any term = load_any(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                         mask_any), term, splat_any(0));
                 }
@@ -4080,26 +4080,26 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_features = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
-    float *const score = (float *)(void *)(part->work + 16896); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 66048); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 66304); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 66560); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 66816); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 49664); /* [e: 64, i: 64] */
+    float *const query_features = (float *)(void *)(part->work + 512); /* [d: 64, i: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 20992); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(part->work + 20992); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 82432); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 82688); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 82944); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 83200); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 41472); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 61952); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 83200); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 83200); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 103680); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 103680); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - query_start), i_end = min(n_q,
             ((chunk + 1) * 128) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_sum + i, splat_any(0.0f));
@@ -4112,7 +4112,7 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        query_sum_in[vector] += load_any(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_any(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -4128,9 +4128,9 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                 const vec_any t_7 = load_any(query_sum + i) * 0.015625f;
                 vec_any query_sum_2_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_6 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_6 = load_any(q_tile + d * 80 + i);
                     const vec_any q_tile_new8 = q_tile_6 - t_7;
-                    store_any(q_tile + d * 64 + i, q_tile_new8);
+                    store_any(q_tile + d * 80 + i, q_tile_new8);
                     query_sum_2_in += q_tile_new8 * q_tile_new8;
                 }
                 store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in);
@@ -4140,10 +4140,10 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_10 = 1.0f / sqrt_any((load_any(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_9 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_9 = load_any(q_tile + d * 80 + i);
                     const vec_any q_tile_new11 = ((q_tile_9 * t_10) * q_norm_weight[d]) + q_norm_bias[d];
-                    store_any(q_tile + d * 64 + i, q_tile_new11);
-                    store_any(query_features + d * 64 + i, q_tile_new11 * 0.125f);
+                    store_any(q_tile + d * 80 + i, q_tile_new11);
+                    store_any(query_features + d * 80 + i, q_tile_new11 * 0.125f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4155,7 +4155,7 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_from_state + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -4170,10 +4170,10 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any query_3_new12 = ((load_any(q_tile + (f % 64) * 64 + i) * 0.125f) *
-                                (load_any(q_tile + (((f % 64) + (f / 64)) % 64) * 64 + i) * 0.125f)) * (float)(((f / 64)
+                            const vec_any query_3_new12 = ((load_any(q_tile + (f % 64) * 80 + i) * 0.125f) *
+                                (load_any(q_tile + (((f % 64) + (f / 64)) % 64) * 80 + i) * 0.125f)) * (float)(((f / 64)
                                 == 0) ? 1.0 : 2.0);
-                            store_any(query_3 + (f - f0) * 64 + i, query_3_new12);
+                            store_any(query_3 + (f - f0) * 80 + i, query_3_new12);
                             row_sum_from_state_in[vector] += query_3_new12 * (state_sum[(chunk - chunk0) * 135200 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -4194,14 +4194,14 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+                    store_any(sum + e * 80 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_sum_3 + j, splat_any(0.0f));
@@ -4214,7 +4214,7 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            key_sum_3_in[vector] += load_any(k_tile_2 + d * 64 + j);
+                            key_sum_3_in[vector] += load_any(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -4230,9 +4230,9 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                     const vec_any t_14 = load_any(key_sum_3 + j) * 0.015625f;
                     vec_any key_sum_4_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_any k_tile_2_13 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_13 = load_any(k_tile_2 + d * 80 + j);
                         const vec_any k_tile_2_new15 = k_tile_2_13 - t_14;
-                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new15);
+                        store_any(k_tile_2 + d * 80 + j, k_tile_2_new15);
                         key_sum_4_in += k_tile_2_new15 * k_tile_2_new15;
                     }
                     store_any(key_sum_4 + j, load_any(key_sum_4 + j) + key_sum_4_in);
@@ -4242,7 +4242,7 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_16 = 1.0f / sqrt_any((load_any(key_sum_4 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(k_tile_2 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * t_16) * k_norm_weight[d]) +
+                        store_any(k_tile_2 + d * 80 + j, ((load_any(k_tile_2 + d * 80 + j) * t_16) * k_norm_weight[d]) +
                             k_norm_bias[d]);
                     }
                 }
@@ -4255,11 +4255,11 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                         const ints_any t_17 = (i0 + i + lane_any) + query_start;
                         vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_18 = load_any(score + j * 64 + i);
+                            const vec_any score_18 = load_any(score + j * 80 + i);
                             const vec_any score_new19 = pick_any(__builtin_convertvector(((j0 + j) <= t_17) &
                                 (-(int64_t)((chunk * 128) <= (j0 + j))), mask_any), score_18 * score_18,
                                 splat_any(0.0f));
-                            store_any(score + j * 64 + i, score_new19);
+                            store_any(score + j * 80 + i, score_new19);
                             row_sum_in += score_new19;
                         }
                         add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -4274,9 +4274,9 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                const vec_any score_20 = load_any(score + j * 64 + i);
+                                const vec_any score_20 = load_any(score + j * 80 + i);
                                 const vec_any score_new21 = score_20 * score_20;
-                                store_any(score + j * 64 + i, score_new21);
+                                store_any(score + j * 80 + i, score_new21);
                                 row_sum_in[vector] += score_new21;
                             }
                         }
@@ -4297,7 +4297,7 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
                                 & (-(int64_t)t_22), mask_any);
                         }
-                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot7_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -4308,12 +4308,12 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                 const vec_any t_23 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
                 const mask_any t_24 = t_23 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_24, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_23));
+                    store_any(sum + e * 80 + i, pick_any(t_24, splat_any(0.0f),
+                        (load_any(sum + e * 80 + i) + load_any(sum_from_state + e * 80 + i)) / t_23));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_any(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -4367,11 +4367,11 @@ APART void polynomial_p2_few_begin_any(const struct call *call, int64_t task, co
     float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
     float *const query_sum_2 = (float *)(void *)(part->shared + 16640); /* [r: 64] */
     float *const query_2 = (float *)(void *)(part->shared + 16896); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
         store_any(query_sum + r, splat_any(0.0f));
@@ -4380,7 +4380,7 @@ APART void polynomial_p2_few_begin_any(const struct call *call, int64_t task, co
     for (int64_t r = r0; r < r1; r += 4) {
         vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_any(q_tile + d * 64 + r);
+            query_sum_in += load_any(q_tile + d * 80 + r);
         }
         store_any(query_sum + r, load_any(query_sum + r) + query_sum_in);
     }
@@ -4393,7 +4393,7 @@ APART void polynomial_p2_few_begin_any(const struct call *call, int64_t task, co
         const vec_any t_0 = load_any(query_sum + r) * 0.015625f;
         vec_any query_sum_2_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_new1 = load_any(q_tile + d * 64 + r) - t_0;
+            const vec_any query_new1 = load_any(q_tile + d * 80 + r) - t_0;
             store_any(query + d * 64 + r, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -4697,7 +4697,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 4489 && rows <= 64) return (struct version){.head = polynomial_p2_few_v4, .tile = 0, .own = 73728,
             .of_pair = 128, .shared = 66560, .slot = 16640, .slots = 4, .together = 1};
-        if (n_k >= 4489) return (struct version){.head = polynomial_p2_linear_v4, .tile = 0, .own = 99584,
+        if (n_k >= 4489) return (struct version){.head = polynomial_p2_linear_v4, .tile = 0, .own = 124160,
             .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = polynomial_p2_few_v4, .tile = 0,
             .own = 73728, .of_pair = 128, .shared = 66560, .slot = 16640, .slots = 4, .together = 1};
@@ -4708,7 +4708,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 4489 && rows <= 64) return (struct version){.head = polynomial_p2_few_v3, .tile = 0, .own = 73728,
             .of_pair = 128, .shared = 66560, .slot = 16640, .slots = 4, .together = 1};
-        if (n_k >= 4489) return (struct version){.head = polynomial_p2_linear_v3, .tile = 0, .own = 99584,
+        if (n_k >= 4489) return (struct version){.head = polynomial_p2_linear_v3, .tile = 0, .own = 124160,
             .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = polynomial_p2_few_v3, .tile = 0,
             .own = 73728, .of_pair = 128, .shared = 66560, .slot = 16640, .slots = 4, .together = 1};
@@ -4717,7 +4717,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #endif
     if (n_k >= 4489 && rows <= 64) return (struct version){.head = polynomial_p2_few_any, .tile = 0, .own = 73728,
         .of_pair = 128, .shared = 66560, .slot = 16640, .slots = 4, .together = 1};
-    if (n_k >= 4489) return (struct version){.head = polynomial_p2_linear_any, .tile = 0, .own = 99584,
+    if (n_k >= 4489) return (struct version){.head = polynomial_p2_linear_any, .tile = 0, .own = 124160,
         .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = polynomial_p2_few_any, .tile = 0,
         .own = 73728, .of_pair = 128, .shared = 66560, .slot = 16640, .slots = 4, .together = 1};

@@ -888,11 +888,11 @@ TARGET_v4 APART void polynomial_p8_few_begin_v4(const struct call *call, int64_t
     float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
     float *const query_sum_2 = (float *)(void *)(part->shared + 16640); /* [r: 64] */
     float *const query_2 = (float *)(void *)(part->shared + 16896); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
         store_v4(query_sum + r, splat_v4(0.0f));
@@ -901,7 +901,7 @@ TARGET_v4 APART void polynomial_p8_few_begin_v4(const struct call *call, int64_t
     for (int64_t r = r0; r < r1; r += 16) {
         vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v4(q_tile + d * 64 + r);
+            query_sum_in += load_v4(q_tile + d * 80 + r);
         }
         store_v4(query_sum + r, load_v4(query_sum + r) + query_sum_in);
     }
@@ -914,7 +914,7 @@ TARGET_v4 APART void polynomial_p8_few_begin_v4(const struct call *call, int64_t
         const vec_v4 t_0 = load_v4(query_sum + r) * 0.015625f;
         vec_v4 query_sum_2_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_new1 = load_v4(q_tile + d * 64 + r) - t_0;
+            const vec_v4 query_new1 = load_v4(q_tile + d * 80 + r) - t_0;
             store_v4(query + d * 64 + r, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -1901,11 +1901,11 @@ TARGET_v3 APART void polynomial_p8_few_begin_v3(const struct call *call, int64_t
     float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
     float *const query_sum_2 = (float *)(void *)(part->shared + 16640); /* [r: 64] */
     float *const query_2 = (float *)(void *)(part->shared + 16896); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
         store_v3(query_sum + r, splat_v3(0.0f));
@@ -1914,7 +1914,7 @@ TARGET_v3 APART void polynomial_p8_few_begin_v3(const struct call *call, int64_t
     for (int64_t r = r0; r < r1; r += 8) {
         vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v3(q_tile + d * 64 + r);
+            query_sum_in += load_v3(q_tile + d * 80 + r);
         }
         store_v3(query_sum + r, load_v3(query_sum + r) + query_sum_in);
     }
@@ -1927,7 +1927,7 @@ TARGET_v3 APART void polynomial_p8_few_begin_v3(const struct call *call, int64_t
         const vec_v3 t_0 = load_v3(query_sum + r) * 0.015625f;
         vec_v3 query_sum_2_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_new1 = load_v3(q_tile + d * 64 + r) - t_0;
+            const vec_v3 query_new1 = load_v3(q_tile + d * 80 + r) - t_0;
             store_v3(query + d * 64 + r, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -2903,11 +2903,11 @@ APART void polynomial_p8_few_begin_any(const struct call *call, int64_t task, co
     float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
     float *const query_sum_2 = (float *)(void *)(part->shared + 16640); /* [r: 64] */
     float *const query_2 = (float *)(void *)(part->shared + 16896); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
         store_any(query_sum + r, splat_any(0.0f));
@@ -2916,7 +2916,7 @@ APART void polynomial_p8_few_begin_any(const struct call *call, int64_t task, co
     for (int64_t r = r0; r < r1; r += 4) {
         vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_any(q_tile + d * 64 + r);
+            query_sum_in += load_any(q_tile + d * 80 + r);
         }
         store_any(query_sum + r, load_any(query_sum + r) + query_sum_in);
     }
@@ -2929,7 +2929,7 @@ APART void polynomial_p8_few_begin_any(const struct call *call, int64_t task, co
         const vec_any t_0 = load_any(query_sum + r) * 0.015625f;
         vec_any query_sum_2_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_new1 = load_any(q_tile + d * 64 + r) - t_0;
+            const vec_any query_new1 = load_any(q_tile + d * 80 + r) - t_0;
             store_any(query + d * 64 + r, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }

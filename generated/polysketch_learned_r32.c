@@ -128,15 +128,15 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      329984 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 980608 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1019520 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 1004288 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      333952 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 980608 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1019520 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 1004288 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      251008 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 980608 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 1019520 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 1004288 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -762,77 +762,92 @@ TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v4 APART void dot9_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot10_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot11_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot12_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot13_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot14_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot15_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot16_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot17_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot18_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot19_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot20_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot21_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot21_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot22_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot23_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot24_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot22_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot25_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot23_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot26_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -1554,23 +1569,23 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
-    float *const key_w0 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
-    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64 of 80] */
+    float *const key_w0 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
     float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_6 = (float *)(void *)(part->work + 8704); /* [j: 64] */
-    float *const key_w2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
-    float *const key_w0_2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w1_2 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 10752); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
     float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w3_2 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8704); /* [f: 192, j: 64] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10752); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 82432); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 102912); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 16) {
         store_v4(state_sum + (chunk - chunk0) * 34320 + f, splat_v4(0.0f));
@@ -1578,7 +1593,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum + j, splat_v4(0.0f));
@@ -1591,7 +1606,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_in[vector] += load_v4(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v4(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1607,9 +1622,9 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             const vec_v4 t_1 = load_v4(key_sum + j) * 0.015625f;
             vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new2 = k_tile_0 - t_1;
-                store_v4(k_tile + d * 64 + j, k_tile_new2);
+                store_v4(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
@@ -1623,9 +1638,9 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_v4 key_sum_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_3 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_3 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new5 = k_tile_3 * t_4;
-                store_v4(k_tile + d * 64 + j, k_tile_new5);
+                store_v4(k_tile + d * 80 + j, k_tile_new5);
                 key_sum_3_in += k_tile_new5;
             }
             store_v4(key_sum_3 + j, load_v4(key_sum_3 + j) + key_sum_3_in);
@@ -1639,9 +1654,9 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             const vec_v4 t_7 = load_v4(key_sum_3 + j) * 0.015625f;
             vec_v4 key_sum_4_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_6 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_6 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new8 = k_tile_6 - t_7;
-                store_v4(k_tile + d * 64 + j, k_tile_new8);
+                store_v4(k_tile + d * 80 + j, k_tile_new8);
                 key_sum_4_in += k_tile_new8 * k_tile_new8;
             }
             store_v4(key_sum_4 + j, load_v4(key_sum_4 + j) + key_sum_4_in);
@@ -1654,7 +1669,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_sum_4_9 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_4 + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_9) * sketch_g1_norm0_weight[d])
+                store_v4(key_4 + d * 80 + j, ((load_v4(k_tile + d * 80 + j) * key_sum_4_9) * sketch_g1_norm0_weight[d])
                     + sketch_g1_norm0_bias[d]);
             }
         }
@@ -1664,8 +1679,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
            */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_w0_10 = load_v4(key_w0 + h * 64 + j);
-                store_v4(key_w0 + h * 64 + j, (key_w0_10 * 0.5f) * (tanh_v4((key_w0_10 + (((key_w0_10 * key_w0_10) *
+                const vec_v4 key_w0_10 = load_v4(key_w0 + h * 80 + j);
+                store_v4(key_w0 + h * 80 + j, (key_w0_10 * 0.5f) * (tanh_v4((key_w0_10 + (((key_w0_10 * key_w0_10) *
                     key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -1683,7 +1698,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_5_in[vector] += load_v4(key_w1 + r * 64 + j);
+                    key_sum_5_in[vector] += load_v4(key_w1 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1699,9 +1714,9 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             const vec_v4 t_12 = load_v4(key_sum_5 + j) * 0.03125f;
             vec_v4 key_sum_6_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v4 key_w1_11 = load_v4(key_w1 + r * 64 + j);
+                const vec_v4 key_w1_11 = load_v4(key_w1 + r * 80 + j);
                 const vec_v4 key_w1_new13 = key_w1_11 - t_12;
-                store_v4(key_w1 + r * 64 + j, key_w1_new13);
+                store_v4(key_w1 + r * 80 + j, key_w1_new13);
                 key_sum_6_in += key_w1_new13 * key_w1_new13;
             }
             store_v4(key_sum_6 + j, load_v4(key_sum_6 + j) + key_sum_6_in);
@@ -1711,7 +1726,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(key_sum_6 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_w1 + r * 64 + j, ((load_v4(key_w1 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
+                store_v4(key_w1 + r * 80 + j, ((load_v4(key_w1 + r * 80 + j) * t_14) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -1721,8 +1736,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
            */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_w2_15 = load_v4(key_w2 + h * 64 + j);
-                store_v4(key_w2 + h * 64 + j, (key_w2_15 * 0.5f) * (tanh_v4((key_w2_15 + (((key_w2_15 * key_w2_15) *
+                const vec_v4 key_w2_15 = load_v4(key_w2 + h * 80 + j);
+                store_v4(key_w2 + h * 80 + j, (key_w2_15 * 0.5f) * (tanh_v4((key_w2_15 + (((key_w2_15 * key_w2_15) *
                     key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -1732,7 +1747,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_sum_4_16 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_16) *
+                store_v4(k_tile + d * 80 + j, ((load_v4(k_tile + d * 80 + j) * key_sum_4_16) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -1742,8 +1757,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_w0_2_17 = load_v4(key_w0_2 + h * 64 + j);
-                store_v4(key_w0_2 + h * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_v4((key_w0_2_17 + (((key_w0_2_17 *
+                const vec_v4 key_w0_2_17 = load_v4(key_w0_2 + h * 80 + j);
+                store_v4(key_w0_2 + h * 80 + j, (key_w0_2_17 * 0.5f) * (tanh_v4((key_w0_2_17 + (((key_w0_2_17 *
                     key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -1761,7 +1776,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_7_in[vector] += load_v4(key_w1_2 + r * 64 + j);
+                    key_sum_7_in[vector] += load_v4(key_w1_2 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1777,9 +1792,9 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             const vec_v4 t_19 = load_v4(key_sum_7 + j) * 0.03125f;
             vec_v4 key_sum_8_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v4 key_w1_2_18 = load_v4(key_w1_2 + r * 64 + j);
+                const vec_v4 key_w1_2_18 = load_v4(key_w1_2 + r * 80 + j);
                 const vec_v4 key_w1_2_new20 = key_w1_2_18 - t_19;
-                store_v4(key_w1_2 + r * 64 + j, key_w1_2_new20);
+                store_v4(key_w1_2 + r * 80 + j, key_w1_2_new20);
                 key_sum_8_in += key_w1_2_new20 * key_w1_2_new20;
             }
             store_v4(key_sum_8 + j, load_v4(key_sum_8 + j) + key_sum_8_in);
@@ -1789,7 +1804,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(key_sum_8 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_w1_2 + r * 64 + j, ((load_v4(key_w1_2 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) +
+                store_v4(key_w1_2 + r * 80 + j, ((load_v4(key_w1_2 + r * 80 + j) * t_21) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -1799,8 +1814,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_w2_2_22 = load_v4(key_w2_2 + h * 64 + j);
-                store_v4(key_w2_2 + h * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_v4((key_w2_2_22 + (((key_w2_2_22 *
+                const vec_v4 key_w2_2_22 = load_v4(key_w2_2 + h * 80 + j);
+                store_v4(key_w2_2 + h * 80 + j, (key_w2_2_22 * 0.5f) * (tanh_v4((key_w2_2_22 + (((key_w2_2_22 *
                     key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -1809,7 +1824,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_w3 + r * 64 + j, tanh_v4((load_v4(key_w3 + r * 64 + j) * load_v4(key_w3_2 + r * 64 + j)) *
+                store_v4(key_w3 + r * 80 + j, tanh_v4((load_v4(key_w3 + r * 80 + j) * load_v4(key_w3_2 + r * 80 + j)) *
                     0.176776695f) * 5.656854f);
             }
         }
@@ -1818,15 +1833,15 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
             /* key_features_2 = key_w3 * key_w3 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_w3 + (f % 32) * 64 + j) * load_v4(key_w3 +
-                        (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    store_v4(key_features_2 + (f - f0) * 80 + j, load_v4(key_w3 + (f % 32) * 80 + j) * load_v4(key_w3 +
+                        (((f % 32) + (f / 32)) % 32) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
                         mask_v4), term, splat_v4(0));
                 }
@@ -1921,53 +1936,53 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
     float *const query_sum_3 = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_4 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
-    float *const query_w0 = (float *)(void *)(part->work + 16896); /* [h: 256, i: 64] */
-    float *const query_w1 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64 of 80] */
+    float *const query_w0 = (float *)(void *)(part->work + 20992); /* [h: 256, i: 64 of 80] */
+    float *const query_w1 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64 of 80] */
     float *const query_sum_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_sum_6 = (float *)(void *)(part->work + 8704); /* [i: 64] */
-    float *const query_w2 = (float *)(void *)(part->work + 8704); /* [h: 256, i: 64] */
-    float *const query_w3 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64] */
-    float *const query_w0_2 = (float *)(void *)(part->work + 8704); /* [h: 256, i: 64] */
-    float *const query_w1_2 = (float *)(void *)(part->work + 74240); /* [r: 32, i: 64] */
+    float *const query_sum_6 = (float *)(void *)(part->work + 10752); /* [i: 64] */
+    float *const query_w2 = (float *)(void *)(part->work + 10752); /* [h: 256, i: 64 of 80] */
+    float *const query_w3 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64 of 80] */
+    float *const query_w0_2 = (float *)(void *)(part->work + 10752); /* [h: 256, i: 64 of 80] */
+    float *const query_w1_2 = (float *)(void *)(part->work + 92672); /* [r: 32, i: 64 of 80] */
     float *const query_sum_7 = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_8 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_w2_2 = (float *)(void *)(part->work + 8704); /* [h: 256, i: 64] */
-    float *const query_w3_2 = (float *)(void *)(part->work + 74240); /* [r: 32, i: 64] */
+    float *const query_w2_2 = (float *)(void *)(part->work + 10752); /* [h: 256, i: 64 of 80] */
+    float *const query_w3_2 = (float *)(void *)(part->work + 92672); /* [r: 32, i: 64 of 80] */
     float *const key_sum_11 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_12 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_17 = (float *)(void *)(part->work + 8704); /* [d: 64, j: 64] */
-    float *const key_w0_3 = (float *)(void *)(part->work + 25088); /* [h: 256, j: 64] */
-    float *const key_w1_3 = (float *)(void *)(part->work + 8704); /* [r: 32, j: 64] */
+    float *const key_17 = (float *)(void *)(part->work + 10752); /* [d: 64, j: 64 of 80] */
+    float *const key_w0_3 = (float *)(void *)(part->work + 31232); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_3 = (float *)(void *)(part->work + 10752); /* [r: 32, j: 64 of 80] */
     float *const key_sum_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_14 = (float *)(void *)(part->work + 16896); /* [j: 64] */
-    float *const key_w2_3 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
-    float *const key_w3_3 = (float *)(void *)(part->work + 8704); /* [r: 32, j: 64] */
-    float *const key_w0_4 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
-    float *const key_w1_4 = (float *)(void *)(part->work + 82432); /* [r: 32, j: 64] */
+    float *const key_sum_14 = (float *)(void *)(part->work + 20992); /* [j: 64] */
+    float *const key_w2_3 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_3 = (float *)(void *)(part->work + 10752); /* [r: 32, j: 64 of 80] */
+    float *const key_w0_4 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_4 = (float *)(void *)(part->work + 102912); /* [r: 32, j: 64 of 80] */
     float *const key_sum_15 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_16 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_4 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
-    float *const key_w3_4 = (float *)(void *)(part->work + 82432); /* [r: 32, j: 64] */
-    float *const score = (float *)(void *)(part->work + 16896); /* [j: 64, i: 64] */
-    float *const query_14 = (float *)(void *)(part->work + 8704); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 90624); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 90880); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 91136); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 91392); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 107776); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 124160); /* [e: 64, i: 64] */
+    float *const key_w2_4 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_4 = (float *)(void *)(part->work + 102912); /* [r: 32, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 20992); /* [j: 64, i: 64 of 80] */
+    float *const query_14 = (float *)(void *)(part->work + 10752); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 113152); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 113408); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 113664); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 113920); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 134400); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 154880); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 82432); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 140544); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 102912); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 175360); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_sum + i, splat_v4(0.0f));
@@ -1980,7 +1995,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        query_sum_in[vector] += load_v4(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v4(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1996,9 +2011,9 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 const vec_v4 t_26 = load_v4(query_sum + i) * 0.015625f;
                 vec_v4 query_sum_2_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_25 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_25 = load_v4(q_tile + d * 80 + i);
                     const vec_v4 q_tile_new27 = q_tile_25 - t_26;
-                    store_v4(q_tile + d * 64 + i, q_tile_new27);
+                    store_v4(q_tile + d * 80 + i, q_tile_new27);
                     query_sum_2_in += q_tile_new27 * q_tile_new27;
                 }
                 store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in);
@@ -2012,9 +2027,9 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 const vec_v4 t_29 = 1.0f / sqrt_v4((load_v4(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 vec_v4 query_sum_3_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_28 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_28 = load_v4(q_tile + d * 80 + i);
                     const vec_v4 q_tile_new30 = q_tile_28 * t_29;
-                    store_v4(q_tile + d * 64 + i, q_tile_new30);
+                    store_v4(q_tile + d * 80 + i, q_tile_new30);
                     query_sum_3_in += q_tile_new30;
                 }
                 store_v4(query_sum_3 + i, load_v4(query_sum_3 + i) + query_sum_3_in);
@@ -2028,9 +2043,9 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 const vec_v4 t_32 = load_v4(query_sum_3 + i) * 0.015625f;
                 vec_v4 query_sum_4_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_31 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_31 = load_v4(q_tile + d * 80 + i);
                     const vec_v4 q_tile_new33 = q_tile_31 - t_32;
-                    store_v4(q_tile + d * 64 + i, q_tile_new33);
+                    store_v4(q_tile + d * 80 + i, q_tile_new33);
                     query_sum_4_in += q_tile_new33 * q_tile_new33;
                 }
                 store_v4(query_sum_4 + i, load_v4(query_sum_4 + i) + query_sum_4_in);
@@ -2043,7 +2058,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_sum_4_34 = load_v4(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(query_4 + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * query_sum_4_34) *
+                    store_v4(query_4 + d * 80 + i, ((load_v4(q_tile + d * 80 + i) * query_sum_4_34) *
                         sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                 }
             }
@@ -2053,8 +2068,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_w0_35 = load_v4(query_w0 + h * 64 + i);
-                    store_v4(query_w0 + h * 64 + i, (query_w0_35 * 0.5f) * (tanh_v4((query_w0_35 + (((query_w0_35 *
+                    const vec_v4 query_w0_35 = load_v4(query_w0 + h * 80 + i);
+                    store_v4(query_w0 + h * 80 + i, (query_w0_35 * 0.5f) * (tanh_v4((query_w0_35 + (((query_w0_35 *
                         query_w0_35) * query_w0_35) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -2072,7 +2087,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 }
                 for (int64_t r = 0; r < 32; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        query_sum_5_in[vector] += load_v4(query_w1 + r * 64 + i);
+                        query_sum_5_in[vector] += load_v4(query_w1 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2088,9 +2103,9 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 const vec_v4 t_37 = load_v4(query_sum_5 + i) * 0.03125f;
                 vec_v4 query_sum_6_in = (vec_v4){0};
                 for (int64_t r = 0; r < 32; r++) {
-                    const vec_v4 query_w1_36 = load_v4(query_w1 + r * 64 + i);
+                    const vec_v4 query_w1_36 = load_v4(query_w1 + r * 80 + i);
                     const vec_v4 query_w1_new38 = query_w1_36 - t_37;
-                    store_v4(query_w1 + r * 64 + i, query_w1_new38);
+                    store_v4(query_w1 + r * 80 + i, query_w1_new38);
                     query_sum_6_in += query_w1_new38 * query_w1_new38;
                 }
                 store_v4(query_sum_6 + i, load_v4(query_sum_6 + i) + query_sum_6_in);
@@ -2100,7 +2115,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_39 = 1.0f / sqrt_v4((load_v4(query_sum_6 + i) * 0.03125f) + 1e-05f);
                 for (int64_t r = 0; r < 32; r++) {
-                    store_v4(query_w1 + r * 64 + i, ((load_v4(query_w1 + r * 64 + i) * t_39) *
+                    store_v4(query_w1 + r * 80 + i, ((load_v4(query_w1 + r * 80 + i) * t_39) *
                         sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
             }
@@ -2110,8 +2125,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_w2_40 = load_v4(query_w2 + h * 64 + i);
-                    store_v4(query_w2 + h * 64 + i, (query_w2_40 * 0.5f) * (tanh_v4((query_w2_40 + (((query_w2_40 *
+                    const vec_v4 query_w2_40 = load_v4(query_w2 + h * 80 + i);
+                    store_v4(query_w2 + h * 80 + i, (query_w2_40 * 0.5f) * (tanh_v4((query_w2_40 + (((query_w2_40 *
                         query_w2_40) * query_w2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -2121,7 +2136,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_sum_4_41 = load_v4(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * query_sum_4_41) *
+                    store_v4(q_tile + d * 80 + i, ((load_v4(q_tile + d * 80 + i) * query_sum_4_41) *
                         sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                 }
             }
@@ -2131,8 +2146,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_w0_2_42 = load_v4(query_w0_2 + h * 64 + i);
-                    store_v4(query_w0_2 + h * 64 + i, (query_w0_2_42 * 0.5f) * (tanh_v4((query_w0_2_42 +
+                    const vec_v4 query_w0_2_42 = load_v4(query_w0_2 + h * 80 + i);
+                    store_v4(query_w0_2 + h * 80 + i, (query_w0_2_42 * 0.5f) * (tanh_v4((query_w0_2_42 +
                         (((query_w0_2_42 * query_w0_2_42) * query_w0_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -2150,7 +2165,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 }
                 for (int64_t r = 0; r < 32; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        query_sum_7_in[vector] += load_v4(query_w1_2 + r * 64 + i);
+                        query_sum_7_in[vector] += load_v4(query_w1_2 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2166,9 +2181,9 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 const vec_v4 t_44 = load_v4(query_sum_7 + i) * 0.03125f;
                 vec_v4 query_sum_8_in = (vec_v4){0};
                 for (int64_t r = 0; r < 32; r++) {
-                    const vec_v4 query_w1_2_43 = load_v4(query_w1_2 + r * 64 + i);
+                    const vec_v4 query_w1_2_43 = load_v4(query_w1_2 + r * 80 + i);
                     const vec_v4 query_w1_2_new45 = query_w1_2_43 - t_44;
-                    store_v4(query_w1_2 + r * 64 + i, query_w1_2_new45);
+                    store_v4(query_w1_2 + r * 80 + i, query_w1_2_new45);
                     query_sum_8_in += query_w1_2_new45 * query_w1_2_new45;
                 }
                 store_v4(query_sum_8 + i, load_v4(query_sum_8 + i) + query_sum_8_in);
@@ -2178,7 +2193,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_46 = 1.0f / sqrt_v4((load_v4(query_sum_8 + i) * 0.03125f) + 1e-05f);
                 for (int64_t r = 0; r < 32; r++) {
-                    store_v4(query_w1_2 + r * 64 + i, ((load_v4(query_w1_2 + r * 64 + i) * t_46) *
+                    store_v4(query_w1_2 + r * 80 + i, ((load_v4(query_w1_2 + r * 80 + i) * t_46) *
                         sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
             }
@@ -2188,8 +2203,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_w2_2_47 = load_v4(query_w2_2 + h * 64 + i);
-                    store_v4(query_w2_2 + h * 64 + i, (query_w2_2_47 * 0.5f) * (tanh_v4((query_w2_2_47 +
+                    const vec_v4 query_w2_2_47 = load_v4(query_w2_2 + h * 80 + i);
+                    store_v4(query_w2_2 + h * 80 + i, (query_w2_2_47 * 0.5f) * (tanh_v4((query_w2_2_47 +
                         (((query_w2_2_47 * query_w2_2_47) * query_w2_2_47) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -2198,8 +2213,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
             for (int64_t r = 0; r < 32; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_w3 + r * 64 + i, tanh_v4((load_v4(query_w3 + r * 64 + i) * load_v4(query_w3_2 + r *
-                        64 + i)) * 0.176776695f) * 5.656854f);
+                    store_v4(query_w3 + r * 80 + i, tanh_v4((load_v4(query_w3 + r * 80 + i) * load_v4(query_w3_2 + r *
+                        80 + i)) * 0.176776695f) * 5.656854f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2211,7 +2226,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_from_state + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -2226,9 +2241,9 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 query_14_new48 = (load_v4(query_w3 + (f % 32) * 64 + i) * load_v4(query_w3 +
-                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
-                            store_v4(query_14 + (f - f0) * 64 + i, query_14_new48);
+                            const vec_v4 query_14_new48 = (load_v4(query_w3 + (f % 32) * 80 + i) * load_v4(query_w3 +
+                                (((f % 32) + (f / 32)) % 32) * 80 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            store_v4(query_14 + (f - f0) * 80 + i, query_14_new48);
                             row_sum_from_state_in[vector] += query_14_new48 * (state_sum[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -2249,14 +2264,14 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum + e * 80 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_sum_9 + j, splat_v4(0.0f));
@@ -2269,7 +2284,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            key_sum_9_in[vector] += load_v4(k_tile_2 + d * 64 + j);
+                            key_sum_9_in[vector] += load_v4(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -2285,9 +2300,9 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     const vec_v4 t_50 = load_v4(key_sum_9 + j) * 0.015625f;
                     vec_v4 key_sum_10_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_2_49 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_49 = load_v4(k_tile_2 + d * 80 + j);
                         const vec_v4 k_tile_2_new51 = k_tile_2_49 - t_50;
-                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new51);
+                        store_v4(k_tile_2 + d * 80 + j, k_tile_2_new51);
                         key_sum_10_in += k_tile_2_new51 * k_tile_2_new51;
                     }
                     store_v4(key_sum_10 + j, load_v4(key_sum_10 + j) + key_sum_10_in);
@@ -2301,9 +2316,9 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     const vec_v4 t_53 = 1.0f / sqrt_v4((load_v4(key_sum_10 + j) * 0.015625f) + 1e-05f);
                     vec_v4 key_sum_11_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_2_52 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_52 = load_v4(k_tile_2 + d * 80 + j);
                         const vec_v4 k_tile_2_new54 = k_tile_2_52 * t_53;
-                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new54);
+                        store_v4(k_tile_2 + d * 80 + j, k_tile_2_new54);
                         key_sum_11_in += k_tile_2_new54;
                     }
                     store_v4(key_sum_11 + j, load_v4(key_sum_11 + j) + key_sum_11_in);
@@ -2317,9 +2332,9 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     const vec_v4 t_56 = load_v4(key_sum_11 + j) * 0.015625f;
                     vec_v4 key_sum_12_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_2_55 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_55 = load_v4(k_tile_2 + d * 80 + j);
                         const vec_v4 k_tile_2_new57 = k_tile_2_55 - t_56;
-                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new57);
+                        store_v4(k_tile_2 + d * 80 + j, k_tile_2_new57);
                         key_sum_12_in += k_tile_2_new57 * k_tile_2_new57;
                     }
                     store_v4(key_sum_12 + j, load_v4(key_sum_12 + j) + key_sum_12_in);
@@ -2332,7 +2347,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_sum_12_58 = load_v4(key_sum_12 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(key_17 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_sum_12_58) *
+                        store_v4(key_17 + d * 80 + j, ((load_v4(k_tile_2 + d * 80 + j) * key_sum_12_58) *
                             sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                     }
                 }
@@ -2342,8 +2357,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                    0.7978846f) + 1.0f) */
                 for (int64_t h = 0; h < 256; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 key_w0_3_59 = load_v4(key_w0_3 + h * 64 + j);
-                        store_v4(key_w0_3 + h * 64 + j, (key_w0_3_59 * 0.5f) * (tanh_v4((key_w0_3_59 + (((key_w0_3_59 *
+                        const vec_v4 key_w0_3_59 = load_v4(key_w0_3 + h * 80 + j);
+                        store_v4(key_w0_3 + h * 80 + j, (key_w0_3_59 * 0.5f) * (tanh_v4((key_w0_3_59 + (((key_w0_3_59 *
                             key_w0_3_59) * key_w0_3_59) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -2361,7 +2376,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                     for (int64_t r = 0; r < 32; r++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            key_sum_13_in[vector] += load_v4(key_w1_3 + r * 64 + j);
+                            key_sum_13_in[vector] += load_v4(key_w1_3 + r * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -2377,9 +2392,9 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     const vec_v4 t_61 = load_v4(key_sum_13 + j) * 0.03125f;
                     vec_v4 key_sum_14_in = (vec_v4){0};
                     for (int64_t r = 0; r < 32; r++) {
-                        const vec_v4 key_w1_3_60 = load_v4(key_w1_3 + r * 64 + j);
+                        const vec_v4 key_w1_3_60 = load_v4(key_w1_3 + r * 80 + j);
                         const vec_v4 key_w1_3_new62 = key_w1_3_60 - t_61;
-                        store_v4(key_w1_3 + r * 64 + j, key_w1_3_new62);
+                        store_v4(key_w1_3 + r * 80 + j, key_w1_3_new62);
                         key_sum_14_in += key_w1_3_new62 * key_w1_3_new62;
                     }
                     store_v4(key_sum_14 + j, load_v4(key_sum_14 + j) + key_sum_14_in);
@@ -2389,7 +2404,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_63 = 1.0f / sqrt_v4((load_v4(key_sum_14 + j) * 0.03125f) + 1e-05f);
                     for (int64_t r = 0; r < 32; r++) {
-                        store_v4(key_w1_3 + r * 64 + j, ((load_v4(key_w1_3 + r * 64 + j) * t_63) *
+                        store_v4(key_w1_3 + r * 80 + j, ((load_v4(key_w1_3 + r * 80 + j) * t_63) *
                             sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                     }
                 }
@@ -2399,8 +2414,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                    0.7978846f) + 1.0f) */
                 for (int64_t h = 0; h < 256; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 key_w2_3_64 = load_v4(key_w2_3 + h * 64 + j);
-                        store_v4(key_w2_3 + h * 64 + j, (key_w2_3_64 * 0.5f) * (tanh_v4((key_w2_3_64 + (((key_w2_3_64 *
+                        const vec_v4 key_w2_3_64 = load_v4(key_w2_3 + h * 80 + j);
+                        store_v4(key_w2_3 + h * 80 + j, (key_w2_3_64 * 0.5f) * (tanh_v4((key_w2_3_64 + (((key_w2_3_64 *
                             key_w2_3_64) * key_w2_3_64) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -2410,7 +2425,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_sum_12_65 = load_v4(key_sum_12 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(k_tile_2 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_sum_12_65) *
+                        store_v4(k_tile_2 + d * 80 + j, ((load_v4(k_tile_2 + d * 80 + j) * key_sum_12_65) *
                             sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                     }
                 }
@@ -2420,8 +2435,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                    0.7978846f) + 1.0f) */
                 for (int64_t h = 0; h < 256; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 key_w0_4_66 = load_v4(key_w0_4 + h * 64 + j);
-                        store_v4(key_w0_4 + h * 64 + j, (key_w0_4_66 * 0.5f) * (tanh_v4((key_w0_4_66 + (((key_w0_4_66 *
+                        const vec_v4 key_w0_4_66 = load_v4(key_w0_4 + h * 80 + j);
+                        store_v4(key_w0_4 + h * 80 + j, (key_w0_4_66 * 0.5f) * (tanh_v4((key_w0_4_66 + (((key_w0_4_66 *
                             key_w0_4_66) * key_w0_4_66) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -2439,7 +2454,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     }
                     for (int64_t r = 0; r < 32; r++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            key_sum_15_in[vector] += load_v4(key_w1_4 + r * 64 + j);
+                            key_sum_15_in[vector] += load_v4(key_w1_4 + r * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -2455,9 +2470,9 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     const vec_v4 t_68 = load_v4(key_sum_15 + j) * 0.03125f;
                     vec_v4 key_sum_16_in = (vec_v4){0};
                     for (int64_t r = 0; r < 32; r++) {
-                        const vec_v4 key_w1_4_67 = load_v4(key_w1_4 + r * 64 + j);
+                        const vec_v4 key_w1_4_67 = load_v4(key_w1_4 + r * 80 + j);
                         const vec_v4 key_w1_4_new69 = key_w1_4_67 - t_68;
-                        store_v4(key_w1_4 + r * 64 + j, key_w1_4_new69);
+                        store_v4(key_w1_4 + r * 80 + j, key_w1_4_new69);
                         key_sum_16_in += key_w1_4_new69 * key_w1_4_new69;
                     }
                     store_v4(key_sum_16 + j, load_v4(key_sum_16 + j) + key_sum_16_in);
@@ -2467,7 +2482,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_70 = 1.0f / sqrt_v4((load_v4(key_sum_16 + j) * 0.03125f) + 1e-05f);
                     for (int64_t r = 0; r < 32; r++) {
-                        store_v4(key_w1_4 + r * 64 + j, ((load_v4(key_w1_4 + r * 64 + j) * t_70) *
+                        store_v4(key_w1_4 + r * 80 + j, ((load_v4(key_w1_4 + r * 80 + j) * t_70) *
                             sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                     }
                 }
@@ -2477,8 +2492,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                    0.7978846f) + 1.0f) */
                 for (int64_t h = 0; h < 256; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 key_w2_4_71 = load_v4(key_w2_4 + h * 64 + j);
-                        store_v4(key_w2_4 + h * 64 + j, (key_w2_4_71 * 0.5f) * (tanh_v4((key_w2_4_71 + (((key_w2_4_71 *
+                        const vec_v4 key_w2_4_71 = load_v4(key_w2_4 + h * 80 + j);
+                        store_v4(key_w2_4 + h * 80 + j, (key_w2_4_71 * 0.5f) * (tanh_v4((key_w2_4_71 + (((key_w2_4_71 *
                             key_w2_4_71) * key_w2_4_71) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -2487,8 +2502,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 /* key_w3_3 = tanh((key_w3_3 * key_w3_4) * 0.176776695f) * 5.656854f */
                 for (int64_t r = 0; r < 32; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_w3_3 + r * 64 + j, tanh_v4((load_v4(key_w3_3 + r * 64 + j) * load_v4(key_w3_4 + r *
-                            64 + j)) * 0.176776695f) * 5.656854f);
+                        store_v4(key_w3_3 + r * 80 + j, tanh_v4((load_v4(key_w3_3 + r * 80 + j) * load_v4(key_w3_4 + r *
+                            80 + j)) * 0.176776695f) * 5.656854f);
                     }
                 }
                 /* score[j][i] = sum over r of key_w3_3 * query_w3 */
@@ -2500,10 +2515,10 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                         const ints_v4 t_72 = (i0 + i + lane_v4) + query_start;
                         vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_73 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_73 = load_v4(score + j * 80 + i);
                             const vec_v4 score_new74 = pick_v4(__builtin_convertvector(((j0 + j) <= t_72) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), score_73 * score_73, splat_v4(0.0f));
-                            store_v4(score + j * 64 + i, score_new74);
+                            store_v4(score + j * 80 + i, score_new74);
                             row_sum_in += score_new74;
                         }
                         add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -2518,9 +2533,9 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                const vec_v4 score_75 = load_v4(score + j * 64 + i);
+                                const vec_v4 score_75 = load_v4(score + j * 80 + i);
                                 const vec_v4 score_new76 = score_75 * score_75;
-                                store_v4(score + j * 64 + i, score_new76);
+                                store_v4(score + j * 80 + i, score_new76);
                                 row_sum_in[vector] += score_new76;
                             }
                         }
@@ -2541,7 +2556,7 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
                                 & (-(int64_t)t_77), mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot16_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -2552,12 +2567,12 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 const vec_v4 t_78 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
                 const mask_v4 t_79 = t_78 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_79, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_78));
+                    store_v4(sum + e * 80 + i, pick_v4(t_79, splat_v4(0.0f),
+                        (load_v4(sum + e * 80 + i) + load_v4(sum_from_state + e * 80 + i)) / t_78));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v4(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -2596,24 +2611,24 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
-    float *const key_w0 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
-    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64 of 80] */
+    float *const key_w0 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
     float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_6 = (float *)(void *)(part->work + 8704); /* [j: 64] */
-    float *const key_w2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
-    float *const key_w0_2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w1_2 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 10752); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
     float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w3_2 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8704); /* [f: 192, j: 64] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10752); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const carried = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 82432); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 102912); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 16) {
         store_v4(state_sum + (chunk - chunk0) * 34320 + f, splat_v4(0.0f));
@@ -2621,7 +2636,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum + j, splat_v4(0.0f));
@@ -2634,7 +2649,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_in[vector] += load_v4(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v4(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -2650,9 +2665,9 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
             const vec_v4 t_81 = load_v4(key_sum + j) * 0.015625f;
             vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_80 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_80 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new82 = k_tile_80 - t_81;
-                store_v4(k_tile + d * 64 + j, k_tile_new82);
+                store_v4(k_tile + d * 80 + j, k_tile_new82);
                 key_sum_2_in += k_tile_new82 * k_tile_new82;
             }
             store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
@@ -2666,9 +2681,9 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
             const vec_v4 t_84 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_v4 key_sum_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_83 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_83 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new85 = k_tile_83 * t_84;
-                store_v4(k_tile + d * 64 + j, k_tile_new85);
+                store_v4(k_tile + d * 80 + j, k_tile_new85);
                 key_sum_3_in += k_tile_new85;
             }
             store_v4(key_sum_3 + j, load_v4(key_sum_3 + j) + key_sum_3_in);
@@ -2682,9 +2697,9 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
             const vec_v4 t_87 = load_v4(key_sum_3 + j) * 0.015625f;
             vec_v4 key_sum_4_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_86 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_86 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new88 = k_tile_86 - t_87;
-                store_v4(k_tile + d * 64 + j, k_tile_new88);
+                store_v4(k_tile + d * 80 + j, k_tile_new88);
                 key_sum_4_in += k_tile_new88 * k_tile_new88;
             }
             store_v4(key_sum_4 + j, load_v4(key_sum_4 + j) + key_sum_4_in);
@@ -2697,7 +2712,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_sum_4_89 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_4 + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_89) * sketch_g1_norm0_weight[d])
+                store_v4(key_4 + d * 80 + j, ((load_v4(k_tile + d * 80 + j) * key_sum_4_89) * sketch_g1_norm0_weight[d])
                     + sketch_g1_norm0_bias[d]);
             }
         }
@@ -2707,8 +2722,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
            */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_w0_90 = load_v4(key_w0 + h * 64 + j);
-                store_v4(key_w0 + h * 64 + j, (key_w0_90 * 0.5f) * (tanh_v4((key_w0_90 + (((key_w0_90 * key_w0_90) *
+                const vec_v4 key_w0_90 = load_v4(key_w0 + h * 80 + j);
+                store_v4(key_w0 + h * 80 + j, (key_w0_90 * 0.5f) * (tanh_v4((key_w0_90 + (((key_w0_90 * key_w0_90) *
                     key_w0_90) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -2726,7 +2741,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_5_in[vector] += load_v4(key_w1 + r * 64 + j);
+                    key_sum_5_in[vector] += load_v4(key_w1 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -2742,9 +2757,9 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
             const vec_v4 t_92 = load_v4(key_sum_5 + j) * 0.03125f;
             vec_v4 key_sum_6_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v4 key_w1_91 = load_v4(key_w1 + r * 64 + j);
+                const vec_v4 key_w1_91 = load_v4(key_w1 + r * 80 + j);
                 const vec_v4 key_w1_new93 = key_w1_91 - t_92;
-                store_v4(key_w1 + r * 64 + j, key_w1_new93);
+                store_v4(key_w1 + r * 80 + j, key_w1_new93);
                 key_sum_6_in += key_w1_new93 * key_w1_new93;
             }
             store_v4(key_sum_6 + j, load_v4(key_sum_6 + j) + key_sum_6_in);
@@ -2754,7 +2769,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_94 = 1.0f / sqrt_v4((load_v4(key_sum_6 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_w1 + r * 64 + j, ((load_v4(key_w1 + r * 64 + j) * t_94) * sketch_g1_norm1_weight[r]) +
+                store_v4(key_w1 + r * 80 + j, ((load_v4(key_w1 + r * 80 + j) * t_94) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -2764,8 +2779,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
            */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_w2_95 = load_v4(key_w2 + h * 64 + j);
-                store_v4(key_w2 + h * 64 + j, (key_w2_95 * 0.5f) * (tanh_v4((key_w2_95 + (((key_w2_95 * key_w2_95) *
+                const vec_v4 key_w2_95 = load_v4(key_w2 + h * 80 + j);
+                store_v4(key_w2 + h * 80 + j, (key_w2_95 * 0.5f) * (tanh_v4((key_w2_95 + (((key_w2_95 * key_w2_95) *
                     key_w2_95) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -2775,7 +2790,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_sum_4_96 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_96) *
+                store_v4(k_tile + d * 80 + j, ((load_v4(k_tile + d * 80 + j) * key_sum_4_96) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -2785,8 +2800,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_w0_2_97 = load_v4(key_w0_2 + h * 64 + j);
-                store_v4(key_w0_2 + h * 64 + j, (key_w0_2_97 * 0.5f) * (tanh_v4((key_w0_2_97 + (((key_w0_2_97 *
+                const vec_v4 key_w0_2_97 = load_v4(key_w0_2 + h * 80 + j);
+                store_v4(key_w0_2 + h * 80 + j, (key_w0_2_97 * 0.5f) * (tanh_v4((key_w0_2_97 + (((key_w0_2_97 *
                     key_w0_2_97) * key_w0_2_97) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -2804,7 +2819,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_7_in[vector] += load_v4(key_w1_2 + r * 64 + j);
+                    key_sum_7_in[vector] += load_v4(key_w1_2 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -2820,9 +2835,9 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
             const vec_v4 t_99 = load_v4(key_sum_7 + j) * 0.03125f;
             vec_v4 key_sum_8_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v4 key_w1_2_98 = load_v4(key_w1_2 + r * 64 + j);
+                const vec_v4 key_w1_2_98 = load_v4(key_w1_2 + r * 80 + j);
                 const vec_v4 key_w1_2_new100 = key_w1_2_98 - t_99;
-                store_v4(key_w1_2 + r * 64 + j, key_w1_2_new100);
+                store_v4(key_w1_2 + r * 80 + j, key_w1_2_new100);
                 key_sum_8_in += key_w1_2_new100 * key_w1_2_new100;
             }
             store_v4(key_sum_8 + j, load_v4(key_sum_8 + j) + key_sum_8_in);
@@ -2832,7 +2847,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_101 = 1.0f / sqrt_v4((load_v4(key_sum_8 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_w1_2 + r * 64 + j, ((load_v4(key_w1_2 + r * 64 + j) * t_101) * sketch_g2_norm1_weight[r]) +
+                store_v4(key_w1_2 + r * 80 + j, ((load_v4(key_w1_2 + r * 80 + j) * t_101) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -2842,8 +2857,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_w2_2_102 = load_v4(key_w2_2 + h * 64 + j);
-                store_v4(key_w2_2 + h * 64 + j, (key_w2_2_102 * 0.5f) * (tanh_v4((key_w2_2_102 + (((key_w2_2_102 *
+                const vec_v4 key_w2_2_102 = load_v4(key_w2_2 + h * 80 + j);
+                store_v4(key_w2_2 + h * 80 + j, (key_w2_2_102 * 0.5f) * (tanh_v4((key_w2_2_102 + (((key_w2_2_102 *
                     key_w2_2_102) * key_w2_2_102) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -2852,7 +2867,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_w3 + r * 64 + j, tanh_v4((load_v4(key_w3 + r * 64 + j) * load_v4(key_w3_2 + r * 64 + j)) *
+                store_v4(key_w3 + r * 80 + j, tanh_v4((load_v4(key_w3 + r * 80 + j) * load_v4(key_w3_2 + r * 80 + j)) *
                     0.176776695f) * 5.656854f);
             }
         }
@@ -2861,15 +2876,15 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
             /* key_features_2 = key_w3 * key_w3 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_w3 + (f % 32) * 64 + j) * load_v4(key_w3 +
-                        (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    store_v4(key_features_2 + (f - f0) * 80 + j, load_v4(key_w3 + (f % 32) * 80 + j) * load_v4(key_w3 +
+                        (((f % 32) + (f / 32)) % 32) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
                         mask_v4), term, splat_v4(0));
                 }
@@ -3007,11 +3022,11 @@ TARGET_v4 APART void polysketch_learned_r32_few_begin_v4(const struct call *call
     float *const query_14 = (float *)(void *)(part->shared + 600320); /* [h: 256, r_q: 64] */
     float *const query_w3_2 = (float *)(void *)(part->shared + 665856); /* [r: 32, r_q: 64] */
     float *const query_15 = (float *)(void *)(part->shared + 674048); /* [r: 32, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 16); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum + r_q, splat_v4(0.0f));
@@ -3020,7 +3035,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_begin_v4(const struct call *call
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v4(q_tile + d * 64 + r_q);
+            query_sum_in += load_v4(q_tile + d * 80 + r_q);
         }
         store_v4(query_sum + r_q, load_v4(query_sum + r_q) + query_sum_in);
     }
@@ -3033,7 +3048,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_begin_v4(const struct call *call
         const vec_v4 t_0 = load_v4(query_sum + r_q) * 0.015625f;
         vec_v4 query_sum_2_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_new1 = load_v4(q_tile + d * 64 + r_q) - t_0;
+            const vec_v4 query_new1 = load_v4(q_tile + d * 80 + r_q) - t_0;
             store_v4(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -3082,7 +3097,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_begin_v4(const struct call *call
         }
     }
     /* query_w0[h][r_q] = sum over d of sketch_g1_w0 * query_5 */
-    dot9_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
+    dot18_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
     /* query_6 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -3093,7 +3108,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_begin_v4(const struct call *call
         }
     }
     /* query_w1[r][r_q] = sum over h of sketch_g1_w1 * query_6 */
-    dot10_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
+    dot19_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
     /* query_sum_5 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum_5 + r_q, splat_v4(0.0f));
@@ -3131,7 +3146,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_begin_v4(const struct call *call
         }
     }
     /* query_w2[h][r_q] = sum over r of sketch_g1_w2 * query_8 */
-    dot11_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
+    dot20_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
     /* query_9 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -3142,7 +3157,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_begin_v4(const struct call *call
         }
     }
     /* query_w3[r][r_q] = sum over h of sketch_g1_w3 * query_9 */
-    dot10_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
+    dot19_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
     /* query_10 = ((query_3 * query_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         const vec_v4 query_4_12 = load_v4(query_4 + r_q);
@@ -3152,7 +3167,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_begin_v4(const struct call *call
         }
     }
     /* query_w0_2[h][r_q] = sum over d of sketch_g2_w0 * query_10 */
-    dot9_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
+    dot18_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
     /* query_11 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -3163,7 +3178,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_begin_v4(const struct call *call
         }
     }
     /* query_w1_2[r][r_q] = sum over h of sketch_g2_w1 * query_11 */
-    dot10_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
+    dot19_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
     /* query_sum_7 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum_7 + r_q, splat_v4(0.0f));
@@ -3201,7 +3216,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_begin_v4(const struct call *call
         }
     }
     /* query_w2_2[h][r_q] = sum over r of sketch_g2_w2 * query_13 */
-    dot11_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
+    dot20_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
     /* query_14 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -3212,7 +3227,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_begin_v4(const struct call *call
         }
     }
     /* query_w3_2[r][r_q] = sum over h of sketch_g2_w3 * query_14 */
-    dot10_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
+    dot19_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
     /* query_15 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         for (int64_t r = 0; r < 32; r++) {
@@ -3401,7 +3416,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
-        dot18_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
+        dot21_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t h = 0; h < 256; h++) {
@@ -3412,7 +3427,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_w1[r][j] = sum over h of sketch_g1_w1 * key_w0 */
-        dot19_v4(round_up(j1 - j0, 16), sketch_g1_w1, key_w0, key_w1);
+        dot22_v4(round_up(j1 - j0, 16), sketch_g1_w1, key_w0, key_w1);
         /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum_5 + j, splat_v4(0.0f));
@@ -3458,7 +3473,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
-        dot20_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
+        dot23_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t h = 0; h < 256; h++) {
@@ -3469,7 +3484,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_w3[r][j] = sum over h of sketch_g1_w3 * key_w2 */
-        dot19_v4(round_up(j1 - j0, 16), sketch_g1_w3, key_w2, key_w3);
+        dot22_v4(round_up(j1 - j0, 16), sketch_g1_w3, key_w2, key_w3);
         /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_sum_4_34 = load_v4(key_sum_4 + j);
@@ -3479,7 +3494,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot18_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_w0_2);
+        dot21_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
@@ -3490,7 +3505,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_w1_2[r][j] = sum over h of sketch_g2_w1 * key_w0_2 */
-        dot19_v4(round_up(j1 - j0, 16), sketch_g2_w1, key_w0_2, key_w1_2);
+        dot22_v4(round_up(j1 - j0, 16), sketch_g2_w1, key_w0_2, key_w1_2);
         /* key_sum_7 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum_7 + j, splat_v4(0.0f));
@@ -3536,7 +3551,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
-        dot20_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
+        dot23_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
@@ -3547,7 +3562,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
-        dot19_v4(round_up(j1 - j0, 16), sketch_g2_w3, key_w2_2, key_w3_2);
+        dot22_v4(round_up(j1 - j0, 16), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3556,7 +3571,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* score[r_q][j] = sum over r of query_15 * key_w3 */
-        dot21_v4(round_up(j1 - j0, 16), rows, query_15, key_w3, score);
+        dot24_v4(round_up(j1 - j0, 16), rows, query_15, key_w3, score);
         /* score = score * score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3588,7 +3603,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot22_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot25_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 in_region[8] = {0};
                 const int64_t t_43 = (r_q % n_q) + query_start;
@@ -3599,7 +3614,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot23_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot26_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -4196,77 +4211,92 @@ TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v3 APART void dot9_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot10_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot11_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot12_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot15_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot16_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot17_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot18_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot19_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot20_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot21_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot21_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot22_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot23_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot24_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot22_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot25_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot23_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot26_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -4988,23 +5018,23 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
-    float *const key_w0 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
-    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64 of 80] */
+    float *const key_w0 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
     float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_6 = (float *)(void *)(part->work + 8704); /* [j: 64] */
-    float *const key_w2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
-    float *const key_w0_2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w1_2 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 10752); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
     float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w3_2 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8704); /* [f: 192, j: 64] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10752); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 82432); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 102912); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 8) {
         store_v3(state_sum + (chunk - chunk0) * 34320 + f, splat_v3(0.0f));
@@ -5012,7 +5042,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum + j, splat_v3(0.0f));
@@ -5025,7 +5055,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_in[vector] += load_v3(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v3(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -5041,9 +5071,9 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             const vec_v3 t_1 = load_v3(key_sum + j) * 0.015625f;
             vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new2 = k_tile_0 - t_1;
-                store_v3(k_tile + d * 64 + j, k_tile_new2);
+                store_v3(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
@@ -5057,9 +5087,9 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_v3 key_sum_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_3 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_3 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new5 = k_tile_3 * t_4;
-                store_v3(k_tile + d * 64 + j, k_tile_new5);
+                store_v3(k_tile + d * 80 + j, k_tile_new5);
                 key_sum_3_in += k_tile_new5;
             }
             store_v3(key_sum_3 + j, load_v3(key_sum_3 + j) + key_sum_3_in);
@@ -5073,9 +5103,9 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             const vec_v3 t_7 = load_v3(key_sum_3 + j) * 0.015625f;
             vec_v3 key_sum_4_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_6 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_6 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new8 = k_tile_6 - t_7;
-                store_v3(k_tile + d * 64 + j, k_tile_new8);
+                store_v3(k_tile + d * 80 + j, k_tile_new8);
                 key_sum_4_in += k_tile_new8 * k_tile_new8;
             }
             store_v3(key_sum_4 + j, load_v3(key_sum_4 + j) + key_sum_4_in);
@@ -5088,7 +5118,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_sum_4_9 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_4 + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_9) * sketch_g1_norm0_weight[d])
+                store_v3(key_4 + d * 80 + j, ((load_v3(k_tile + d * 80 + j) * key_sum_4_9) * sketch_g1_norm0_weight[d])
                     + sketch_g1_norm0_bias[d]);
             }
         }
@@ -5098,8 +5128,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
            */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_w0_10 = load_v3(key_w0 + h * 64 + j);
-                store_v3(key_w0 + h * 64 + j, (key_w0_10 * 0.5f) * (tanh_v3((key_w0_10 + (((key_w0_10 * key_w0_10) *
+                const vec_v3 key_w0_10 = load_v3(key_w0 + h * 80 + j);
+                store_v3(key_w0 + h * 80 + j, (key_w0_10 * 0.5f) * (tanh_v3((key_w0_10 + (((key_w0_10 * key_w0_10) *
                     key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -5117,7 +5147,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_5_in[vector] += load_v3(key_w1 + r * 64 + j);
+                    key_sum_5_in[vector] += load_v3(key_w1 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -5133,9 +5163,9 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             const vec_v3 t_12 = load_v3(key_sum_5 + j) * 0.03125f;
             vec_v3 key_sum_6_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v3 key_w1_11 = load_v3(key_w1 + r * 64 + j);
+                const vec_v3 key_w1_11 = load_v3(key_w1 + r * 80 + j);
                 const vec_v3 key_w1_new13 = key_w1_11 - t_12;
-                store_v3(key_w1 + r * 64 + j, key_w1_new13);
+                store_v3(key_w1 + r * 80 + j, key_w1_new13);
                 key_sum_6_in += key_w1_new13 * key_w1_new13;
             }
             store_v3(key_sum_6 + j, load_v3(key_sum_6 + j) + key_sum_6_in);
@@ -5145,7 +5175,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(key_sum_6 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_w1 + r * 64 + j, ((load_v3(key_w1 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
+                store_v3(key_w1 + r * 80 + j, ((load_v3(key_w1 + r * 80 + j) * t_14) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -5155,8 +5185,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
            */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_w2_15 = load_v3(key_w2 + h * 64 + j);
-                store_v3(key_w2 + h * 64 + j, (key_w2_15 * 0.5f) * (tanh_v3((key_w2_15 + (((key_w2_15 * key_w2_15) *
+                const vec_v3 key_w2_15 = load_v3(key_w2 + h * 80 + j);
+                store_v3(key_w2 + h * 80 + j, (key_w2_15 * 0.5f) * (tanh_v3((key_w2_15 + (((key_w2_15 * key_w2_15) *
                     key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -5166,7 +5196,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_sum_4_16 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_16) *
+                store_v3(k_tile + d * 80 + j, ((load_v3(k_tile + d * 80 + j) * key_sum_4_16) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -5176,8 +5206,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_w0_2_17 = load_v3(key_w0_2 + h * 64 + j);
-                store_v3(key_w0_2 + h * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_v3((key_w0_2_17 + (((key_w0_2_17 *
+                const vec_v3 key_w0_2_17 = load_v3(key_w0_2 + h * 80 + j);
+                store_v3(key_w0_2 + h * 80 + j, (key_w0_2_17 * 0.5f) * (tanh_v3((key_w0_2_17 + (((key_w0_2_17 *
                     key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -5195,7 +5225,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_7_in[vector] += load_v3(key_w1_2 + r * 64 + j);
+                    key_sum_7_in[vector] += load_v3(key_w1_2 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -5211,9 +5241,9 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             const vec_v3 t_19 = load_v3(key_sum_7 + j) * 0.03125f;
             vec_v3 key_sum_8_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v3 key_w1_2_18 = load_v3(key_w1_2 + r * 64 + j);
+                const vec_v3 key_w1_2_18 = load_v3(key_w1_2 + r * 80 + j);
                 const vec_v3 key_w1_2_new20 = key_w1_2_18 - t_19;
-                store_v3(key_w1_2 + r * 64 + j, key_w1_2_new20);
+                store_v3(key_w1_2 + r * 80 + j, key_w1_2_new20);
                 key_sum_8_in += key_w1_2_new20 * key_w1_2_new20;
             }
             store_v3(key_sum_8 + j, load_v3(key_sum_8 + j) + key_sum_8_in);
@@ -5223,7 +5253,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(key_sum_8 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_w1_2 + r * 64 + j, ((load_v3(key_w1_2 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) +
+                store_v3(key_w1_2 + r * 80 + j, ((load_v3(key_w1_2 + r * 80 + j) * t_21) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -5233,8 +5263,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_w2_2_22 = load_v3(key_w2_2 + h * 64 + j);
-                store_v3(key_w2_2 + h * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_v3((key_w2_2_22 + (((key_w2_2_22 *
+                const vec_v3 key_w2_2_22 = load_v3(key_w2_2 + h * 80 + j);
+                store_v3(key_w2_2 + h * 80 + j, (key_w2_2_22 * 0.5f) * (tanh_v3((key_w2_2_22 + (((key_w2_2_22 *
                     key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -5243,7 +5273,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_w3 + r * 64 + j, tanh_v3((load_v3(key_w3 + r * 64 + j) * load_v3(key_w3_2 + r * 64 + j)) *
+                store_v3(key_w3 + r * 80 + j, tanh_v3((load_v3(key_w3 + r * 80 + j) * load_v3(key_w3_2 + r * 80 + j)) *
                     0.176776695f) * 5.656854f);
             }
         }
@@ -5252,15 +5282,15 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
             /* key_features_2 = key_w3 * key_w3 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_w3 + (f % 32) * 64 + j) * load_v3(key_w3 +
-                        (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    store_v3(key_features_2 + (f - f0) * 80 + j, load_v3(key_w3 + (f % 32) * 80 + j) * load_v3(key_w3 +
+                        (((f % 32) + (f / 32)) % 32) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
                         mask_v3), term, splat_v3(0));
                 }
@@ -5355,53 +5385,53 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
     float *const query_sum_3 = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_4 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
-    float *const query_w0 = (float *)(void *)(part->work + 16896); /* [h: 256, i: 64] */
-    float *const query_w1 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64 of 80] */
+    float *const query_w0 = (float *)(void *)(part->work + 20992); /* [h: 256, i: 64 of 80] */
+    float *const query_w1 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64 of 80] */
     float *const query_sum_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_sum_6 = (float *)(void *)(part->work + 8704); /* [i: 64] */
-    float *const query_w2 = (float *)(void *)(part->work + 8704); /* [h: 256, i: 64] */
-    float *const query_w3 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64] */
-    float *const query_w0_2 = (float *)(void *)(part->work + 8704); /* [h: 256, i: 64] */
-    float *const query_w1_2 = (float *)(void *)(part->work + 74240); /* [r: 32, i: 64] */
+    float *const query_sum_6 = (float *)(void *)(part->work + 10752); /* [i: 64] */
+    float *const query_w2 = (float *)(void *)(part->work + 10752); /* [h: 256, i: 64 of 80] */
+    float *const query_w3 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64 of 80] */
+    float *const query_w0_2 = (float *)(void *)(part->work + 10752); /* [h: 256, i: 64 of 80] */
+    float *const query_w1_2 = (float *)(void *)(part->work + 92672); /* [r: 32, i: 64 of 80] */
     float *const query_sum_7 = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_8 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_w2_2 = (float *)(void *)(part->work + 8704); /* [h: 256, i: 64] */
-    float *const query_w3_2 = (float *)(void *)(part->work + 74240); /* [r: 32, i: 64] */
+    float *const query_w2_2 = (float *)(void *)(part->work + 10752); /* [h: 256, i: 64 of 80] */
+    float *const query_w3_2 = (float *)(void *)(part->work + 92672); /* [r: 32, i: 64 of 80] */
     float *const key_sum_11 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_12 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_17 = (float *)(void *)(part->work + 8704); /* [d: 64, j: 64] */
-    float *const key_w0_3 = (float *)(void *)(part->work + 25088); /* [h: 256, j: 64] */
-    float *const key_w1_3 = (float *)(void *)(part->work + 8704); /* [r: 32, j: 64] */
+    float *const key_17 = (float *)(void *)(part->work + 10752); /* [d: 64, j: 64 of 80] */
+    float *const key_w0_3 = (float *)(void *)(part->work + 31232); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_3 = (float *)(void *)(part->work + 10752); /* [r: 32, j: 64 of 80] */
     float *const key_sum_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_14 = (float *)(void *)(part->work + 16896); /* [j: 64] */
-    float *const key_w2_3 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
-    float *const key_w3_3 = (float *)(void *)(part->work + 8704); /* [r: 32, j: 64] */
-    float *const key_w0_4 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
-    float *const key_w1_4 = (float *)(void *)(part->work + 82432); /* [r: 32, j: 64] */
+    float *const key_sum_14 = (float *)(void *)(part->work + 20992); /* [j: 64] */
+    float *const key_w2_3 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_3 = (float *)(void *)(part->work + 10752); /* [r: 32, j: 64 of 80] */
+    float *const key_w0_4 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_4 = (float *)(void *)(part->work + 102912); /* [r: 32, j: 64 of 80] */
     float *const key_sum_15 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_16 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_4 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
-    float *const key_w3_4 = (float *)(void *)(part->work + 82432); /* [r: 32, j: 64] */
-    float *const score = (float *)(void *)(part->work + 16896); /* [j: 64, i: 64] */
-    float *const query_14 = (float *)(void *)(part->work + 8704); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 90624); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 90880); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 91136); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 91392); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 107776); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 124160); /* [e: 64, i: 64] */
+    float *const key_w2_4 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_4 = (float *)(void *)(part->work + 102912); /* [r: 32, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 20992); /* [j: 64, i: 64 of 80] */
+    float *const query_14 = (float *)(void *)(part->work + 10752); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 113152); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 113408); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 113664); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 113920); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 134400); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 154880); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 82432); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 140544); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 102912); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 175360); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_sum + i, splat_v3(0.0f));
@@ -5414,7 +5444,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        query_sum_in[vector] += load_v3(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v3(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -5430,9 +5460,9 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 const vec_v3 t_26 = load_v3(query_sum + i) * 0.015625f;
                 vec_v3 query_sum_2_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_25 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_25 = load_v3(q_tile + d * 80 + i);
                     const vec_v3 q_tile_new27 = q_tile_25 - t_26;
-                    store_v3(q_tile + d * 64 + i, q_tile_new27);
+                    store_v3(q_tile + d * 80 + i, q_tile_new27);
                     query_sum_2_in += q_tile_new27 * q_tile_new27;
                 }
                 store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in);
@@ -5446,9 +5476,9 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 const vec_v3 t_29 = 1.0f / sqrt_v3((load_v3(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 vec_v3 query_sum_3_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_28 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_28 = load_v3(q_tile + d * 80 + i);
                     const vec_v3 q_tile_new30 = q_tile_28 * t_29;
-                    store_v3(q_tile + d * 64 + i, q_tile_new30);
+                    store_v3(q_tile + d * 80 + i, q_tile_new30);
                     query_sum_3_in += q_tile_new30;
                 }
                 store_v3(query_sum_3 + i, load_v3(query_sum_3 + i) + query_sum_3_in);
@@ -5462,9 +5492,9 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 const vec_v3 t_32 = load_v3(query_sum_3 + i) * 0.015625f;
                 vec_v3 query_sum_4_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_31 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_31 = load_v3(q_tile + d * 80 + i);
                     const vec_v3 q_tile_new33 = q_tile_31 - t_32;
-                    store_v3(q_tile + d * 64 + i, q_tile_new33);
+                    store_v3(q_tile + d * 80 + i, q_tile_new33);
                     query_sum_4_in += q_tile_new33 * q_tile_new33;
                 }
                 store_v3(query_sum_4 + i, load_v3(query_sum_4 + i) + query_sum_4_in);
@@ -5477,7 +5507,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_sum_4_34 = load_v3(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(query_4 + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * query_sum_4_34) *
+                    store_v3(query_4 + d * 80 + i, ((load_v3(q_tile + d * 80 + i) * query_sum_4_34) *
                         sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                 }
             }
@@ -5487,8 +5517,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_w0_35 = load_v3(query_w0 + h * 64 + i);
-                    store_v3(query_w0 + h * 64 + i, (query_w0_35 * 0.5f) * (tanh_v3((query_w0_35 + (((query_w0_35 *
+                    const vec_v3 query_w0_35 = load_v3(query_w0 + h * 80 + i);
+                    store_v3(query_w0 + h * 80 + i, (query_w0_35 * 0.5f) * (tanh_v3((query_w0_35 + (((query_w0_35 *
                         query_w0_35) * query_w0_35) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -5506,7 +5536,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
                 for (int64_t r = 0; r < 32; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        query_sum_5_in[vector] += load_v3(query_w1 + r * 64 + i);
+                        query_sum_5_in[vector] += load_v3(query_w1 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -5522,9 +5552,9 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 const vec_v3 t_37 = load_v3(query_sum_5 + i) * 0.03125f;
                 vec_v3 query_sum_6_in = (vec_v3){0};
                 for (int64_t r = 0; r < 32; r++) {
-                    const vec_v3 query_w1_36 = load_v3(query_w1 + r * 64 + i);
+                    const vec_v3 query_w1_36 = load_v3(query_w1 + r * 80 + i);
                     const vec_v3 query_w1_new38 = query_w1_36 - t_37;
-                    store_v3(query_w1 + r * 64 + i, query_w1_new38);
+                    store_v3(query_w1 + r * 80 + i, query_w1_new38);
                     query_sum_6_in += query_w1_new38 * query_w1_new38;
                 }
                 store_v3(query_sum_6 + i, load_v3(query_sum_6 + i) + query_sum_6_in);
@@ -5534,7 +5564,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_39 = 1.0f / sqrt_v3((load_v3(query_sum_6 + i) * 0.03125f) + 1e-05f);
                 for (int64_t r = 0; r < 32; r++) {
-                    store_v3(query_w1 + r * 64 + i, ((load_v3(query_w1 + r * 64 + i) * t_39) *
+                    store_v3(query_w1 + r * 80 + i, ((load_v3(query_w1 + r * 80 + i) * t_39) *
                         sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
             }
@@ -5544,8 +5574,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_w2_40 = load_v3(query_w2 + h * 64 + i);
-                    store_v3(query_w2 + h * 64 + i, (query_w2_40 * 0.5f) * (tanh_v3((query_w2_40 + (((query_w2_40 *
+                    const vec_v3 query_w2_40 = load_v3(query_w2 + h * 80 + i);
+                    store_v3(query_w2 + h * 80 + i, (query_w2_40 * 0.5f) * (tanh_v3((query_w2_40 + (((query_w2_40 *
                         query_w2_40) * query_w2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -5555,7 +5585,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_sum_4_41 = load_v3(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * query_sum_4_41) *
+                    store_v3(q_tile + d * 80 + i, ((load_v3(q_tile + d * 80 + i) * query_sum_4_41) *
                         sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                 }
             }
@@ -5565,8 +5595,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_w0_2_42 = load_v3(query_w0_2 + h * 64 + i);
-                    store_v3(query_w0_2 + h * 64 + i, (query_w0_2_42 * 0.5f) * (tanh_v3((query_w0_2_42 +
+                    const vec_v3 query_w0_2_42 = load_v3(query_w0_2 + h * 80 + i);
+                    store_v3(query_w0_2 + h * 80 + i, (query_w0_2_42 * 0.5f) * (tanh_v3((query_w0_2_42 +
                         (((query_w0_2_42 * query_w0_2_42) * query_w0_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -5584,7 +5614,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
                 for (int64_t r = 0; r < 32; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        query_sum_7_in[vector] += load_v3(query_w1_2 + r * 64 + i);
+                        query_sum_7_in[vector] += load_v3(query_w1_2 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -5600,9 +5630,9 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 const vec_v3 t_44 = load_v3(query_sum_7 + i) * 0.03125f;
                 vec_v3 query_sum_8_in = (vec_v3){0};
                 for (int64_t r = 0; r < 32; r++) {
-                    const vec_v3 query_w1_2_43 = load_v3(query_w1_2 + r * 64 + i);
+                    const vec_v3 query_w1_2_43 = load_v3(query_w1_2 + r * 80 + i);
                     const vec_v3 query_w1_2_new45 = query_w1_2_43 - t_44;
-                    store_v3(query_w1_2 + r * 64 + i, query_w1_2_new45);
+                    store_v3(query_w1_2 + r * 80 + i, query_w1_2_new45);
                     query_sum_8_in += query_w1_2_new45 * query_w1_2_new45;
                 }
                 store_v3(query_sum_8 + i, load_v3(query_sum_8 + i) + query_sum_8_in);
@@ -5612,7 +5642,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_46 = 1.0f / sqrt_v3((load_v3(query_sum_8 + i) * 0.03125f) + 1e-05f);
                 for (int64_t r = 0; r < 32; r++) {
-                    store_v3(query_w1_2 + r * 64 + i, ((load_v3(query_w1_2 + r * 64 + i) * t_46) *
+                    store_v3(query_w1_2 + r * 80 + i, ((load_v3(query_w1_2 + r * 80 + i) * t_46) *
                         sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
             }
@@ -5622,8 +5652,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_w2_2_47 = load_v3(query_w2_2 + h * 64 + i);
-                    store_v3(query_w2_2 + h * 64 + i, (query_w2_2_47 * 0.5f) * (tanh_v3((query_w2_2_47 +
+                    const vec_v3 query_w2_2_47 = load_v3(query_w2_2 + h * 80 + i);
+                    store_v3(query_w2_2 + h * 80 + i, (query_w2_2_47 * 0.5f) * (tanh_v3((query_w2_2_47 +
                         (((query_w2_2_47 * query_w2_2_47) * query_w2_2_47) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -5632,8 +5662,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
             for (int64_t r = 0; r < 32; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_w3 + r * 64 + i, tanh_v3((load_v3(query_w3 + r * 64 + i) * load_v3(query_w3_2 + r *
-                        64 + i)) * 0.176776695f) * 5.656854f);
+                    store_v3(query_w3 + r * 80 + i, tanh_v3((load_v3(query_w3 + r * 80 + i) * load_v3(query_w3_2 + r *
+                        80 + i)) * 0.176776695f) * 5.656854f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -5645,7 +5675,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_from_state + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -5660,9 +5690,9 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 query_14_new48 = (load_v3(query_w3 + (f % 32) * 64 + i) * load_v3(query_w3 +
-                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
-                            store_v3(query_14 + (f - f0) * 64 + i, query_14_new48);
+                            const vec_v3 query_14_new48 = (load_v3(query_w3 + (f % 32) * 80 + i) * load_v3(query_w3 +
+                                (((f % 32) + (f / 32)) % 32) * 80 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            store_v3(query_14 + (f - f0) * 80 + i, query_14_new48);
                             row_sum_from_state_in[vector] += query_14_new48 * (state_sum[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -5683,14 +5713,14 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum + e * 80 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_sum_9 + j, splat_v3(0.0f));
@@ -5703,7 +5733,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            key_sum_9_in[vector] += load_v3(k_tile_2 + d * 64 + j);
+                            key_sum_9_in[vector] += load_v3(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -5719,9 +5749,9 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     const vec_v3 t_50 = load_v3(key_sum_9 + j) * 0.015625f;
                     vec_v3 key_sum_10_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 k_tile_2_49 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_49 = load_v3(k_tile_2 + d * 80 + j);
                         const vec_v3 k_tile_2_new51 = k_tile_2_49 - t_50;
-                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new51);
+                        store_v3(k_tile_2 + d * 80 + j, k_tile_2_new51);
                         key_sum_10_in += k_tile_2_new51 * k_tile_2_new51;
                     }
                     store_v3(key_sum_10 + j, load_v3(key_sum_10 + j) + key_sum_10_in);
@@ -5735,9 +5765,9 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     const vec_v3 t_53 = 1.0f / sqrt_v3((load_v3(key_sum_10 + j) * 0.015625f) + 1e-05f);
                     vec_v3 key_sum_11_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 k_tile_2_52 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_52 = load_v3(k_tile_2 + d * 80 + j);
                         const vec_v3 k_tile_2_new54 = k_tile_2_52 * t_53;
-                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new54);
+                        store_v3(k_tile_2 + d * 80 + j, k_tile_2_new54);
                         key_sum_11_in += k_tile_2_new54;
                     }
                     store_v3(key_sum_11 + j, load_v3(key_sum_11 + j) + key_sum_11_in);
@@ -5751,9 +5781,9 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     const vec_v3 t_56 = load_v3(key_sum_11 + j) * 0.015625f;
                     vec_v3 key_sum_12_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 k_tile_2_55 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_55 = load_v3(k_tile_2 + d * 80 + j);
                         const vec_v3 k_tile_2_new57 = k_tile_2_55 - t_56;
-                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new57);
+                        store_v3(k_tile_2 + d * 80 + j, k_tile_2_new57);
                         key_sum_12_in += k_tile_2_new57 * k_tile_2_new57;
                     }
                     store_v3(key_sum_12 + j, load_v3(key_sum_12 + j) + key_sum_12_in);
@@ -5766,7 +5796,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_sum_12_58 = load_v3(key_sum_12 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(key_17 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_sum_12_58) *
+                        store_v3(key_17 + d * 80 + j, ((load_v3(k_tile_2 + d * 80 + j) * key_sum_12_58) *
                             sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                     }
                 }
@@ -5776,8 +5806,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                    0.7978846f) + 1.0f) */
                 for (int64_t h = 0; h < 256; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 key_w0_3_59 = load_v3(key_w0_3 + h * 64 + j);
-                        store_v3(key_w0_3 + h * 64 + j, (key_w0_3_59 * 0.5f) * (tanh_v3((key_w0_3_59 + (((key_w0_3_59 *
+                        const vec_v3 key_w0_3_59 = load_v3(key_w0_3 + h * 80 + j);
+                        store_v3(key_w0_3 + h * 80 + j, (key_w0_3_59 * 0.5f) * (tanh_v3((key_w0_3_59 + (((key_w0_3_59 *
                             key_w0_3_59) * key_w0_3_59) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -5795,7 +5825,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                     for (int64_t r = 0; r < 32; r++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            key_sum_13_in[vector] += load_v3(key_w1_3 + r * 64 + j);
+                            key_sum_13_in[vector] += load_v3(key_w1_3 + r * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -5811,9 +5841,9 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     const vec_v3 t_61 = load_v3(key_sum_13 + j) * 0.03125f;
                     vec_v3 key_sum_14_in = (vec_v3){0};
                     for (int64_t r = 0; r < 32; r++) {
-                        const vec_v3 key_w1_3_60 = load_v3(key_w1_3 + r * 64 + j);
+                        const vec_v3 key_w1_3_60 = load_v3(key_w1_3 + r * 80 + j);
                         const vec_v3 key_w1_3_new62 = key_w1_3_60 - t_61;
-                        store_v3(key_w1_3 + r * 64 + j, key_w1_3_new62);
+                        store_v3(key_w1_3 + r * 80 + j, key_w1_3_new62);
                         key_sum_14_in += key_w1_3_new62 * key_w1_3_new62;
                     }
                     store_v3(key_sum_14 + j, load_v3(key_sum_14 + j) + key_sum_14_in);
@@ -5823,7 +5853,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_63 = 1.0f / sqrt_v3((load_v3(key_sum_14 + j) * 0.03125f) + 1e-05f);
                     for (int64_t r = 0; r < 32; r++) {
-                        store_v3(key_w1_3 + r * 64 + j, ((load_v3(key_w1_3 + r * 64 + j) * t_63) *
+                        store_v3(key_w1_3 + r * 80 + j, ((load_v3(key_w1_3 + r * 80 + j) * t_63) *
                             sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                     }
                 }
@@ -5833,8 +5863,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                    0.7978846f) + 1.0f) */
                 for (int64_t h = 0; h < 256; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 key_w2_3_64 = load_v3(key_w2_3 + h * 64 + j);
-                        store_v3(key_w2_3 + h * 64 + j, (key_w2_3_64 * 0.5f) * (tanh_v3((key_w2_3_64 + (((key_w2_3_64 *
+                        const vec_v3 key_w2_3_64 = load_v3(key_w2_3 + h * 80 + j);
+                        store_v3(key_w2_3 + h * 80 + j, (key_w2_3_64 * 0.5f) * (tanh_v3((key_w2_3_64 + (((key_w2_3_64 *
                             key_w2_3_64) * key_w2_3_64) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -5844,7 +5874,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_sum_12_65 = load_v3(key_sum_12 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(k_tile_2 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_sum_12_65) *
+                        store_v3(k_tile_2 + d * 80 + j, ((load_v3(k_tile_2 + d * 80 + j) * key_sum_12_65) *
                             sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                     }
                 }
@@ -5854,8 +5884,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                    0.7978846f) + 1.0f) */
                 for (int64_t h = 0; h < 256; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 key_w0_4_66 = load_v3(key_w0_4 + h * 64 + j);
-                        store_v3(key_w0_4 + h * 64 + j, (key_w0_4_66 * 0.5f) * (tanh_v3((key_w0_4_66 + (((key_w0_4_66 *
+                        const vec_v3 key_w0_4_66 = load_v3(key_w0_4 + h * 80 + j);
+                        store_v3(key_w0_4 + h * 80 + j, (key_w0_4_66 * 0.5f) * (tanh_v3((key_w0_4_66 + (((key_w0_4_66 *
                             key_w0_4_66) * key_w0_4_66) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -5873,7 +5903,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     }
                     for (int64_t r = 0; r < 32; r++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            key_sum_15_in[vector] += load_v3(key_w1_4 + r * 64 + j);
+                            key_sum_15_in[vector] += load_v3(key_w1_4 + r * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -5889,9 +5919,9 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     const vec_v3 t_68 = load_v3(key_sum_15 + j) * 0.03125f;
                     vec_v3 key_sum_16_in = (vec_v3){0};
                     for (int64_t r = 0; r < 32; r++) {
-                        const vec_v3 key_w1_4_67 = load_v3(key_w1_4 + r * 64 + j);
+                        const vec_v3 key_w1_4_67 = load_v3(key_w1_4 + r * 80 + j);
                         const vec_v3 key_w1_4_new69 = key_w1_4_67 - t_68;
-                        store_v3(key_w1_4 + r * 64 + j, key_w1_4_new69);
+                        store_v3(key_w1_4 + r * 80 + j, key_w1_4_new69);
                         key_sum_16_in += key_w1_4_new69 * key_w1_4_new69;
                     }
                     store_v3(key_sum_16 + j, load_v3(key_sum_16 + j) + key_sum_16_in);
@@ -5901,7 +5931,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_70 = 1.0f / sqrt_v3((load_v3(key_sum_16 + j) * 0.03125f) + 1e-05f);
                     for (int64_t r = 0; r < 32; r++) {
-                        store_v3(key_w1_4 + r * 64 + j, ((load_v3(key_w1_4 + r * 64 + j) * t_70) *
+                        store_v3(key_w1_4 + r * 80 + j, ((load_v3(key_w1_4 + r * 80 + j) * t_70) *
                             sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                     }
                 }
@@ -5911,8 +5941,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                    0.7978846f) + 1.0f) */
                 for (int64_t h = 0; h < 256; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 key_w2_4_71 = load_v3(key_w2_4 + h * 64 + j);
-                        store_v3(key_w2_4 + h * 64 + j, (key_w2_4_71 * 0.5f) * (tanh_v3((key_w2_4_71 + (((key_w2_4_71 *
+                        const vec_v3 key_w2_4_71 = load_v3(key_w2_4 + h * 80 + j);
+                        store_v3(key_w2_4 + h * 80 + j, (key_w2_4_71 * 0.5f) * (tanh_v3((key_w2_4_71 + (((key_w2_4_71 *
                             key_w2_4_71) * key_w2_4_71) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -5921,8 +5951,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 /* key_w3_3 = tanh((key_w3_3 * key_w3_4) * 0.176776695f) * 5.656854f */
                 for (int64_t r = 0; r < 32; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_w3_3 + r * 64 + j, tanh_v3((load_v3(key_w3_3 + r * 64 + j) * load_v3(key_w3_4 + r *
-                            64 + j)) * 0.176776695f) * 5.656854f);
+                        store_v3(key_w3_3 + r * 80 + j, tanh_v3((load_v3(key_w3_3 + r * 80 + j) * load_v3(key_w3_4 + r *
+                            80 + j)) * 0.176776695f) * 5.656854f);
                     }
                 }
                 /* score[j][i] = sum over r of key_w3_3 * query_w3 */
@@ -5934,10 +5964,10 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                         const ints_v3 t_72 = (i0 + i + lane_v3) + query_start;
                         vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_73 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_73 = load_v3(score + j * 80 + i);
                             const vec_v3 score_new74 = pick_v3(__builtin_convertvector(((j0 + j) <= t_72) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), score_73 * score_73, splat_v3(0.0f));
-                            store_v3(score + j * 64 + i, score_new74);
+                            store_v3(score + j * 80 + i, score_new74);
                             row_sum_in += score_new74;
                         }
                         add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -5952,9 +5982,9 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                const vec_v3 score_75 = load_v3(score + j * 64 + i);
+                                const vec_v3 score_75 = load_v3(score + j * 80 + i);
                                 const vec_v3 score_new76 = score_75 * score_75;
-                                store_v3(score + j * 64 + i, score_new76);
+                                store_v3(score + j * 80 + i, score_new76);
                                 row_sum_in[vector] += score_new76;
                             }
                         }
@@ -5975,7 +6005,7 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
                                 & (-(int64_t)t_77), mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot16_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -5986,12 +6016,12 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 const vec_v3 t_78 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
                 const mask_v3 t_79 = t_78 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_79, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_78));
+                    store_v3(sum + e * 80 + i, pick_v3(t_79, splat_v3(0.0f),
+                        (load_v3(sum + e * 80 + i) + load_v3(sum_from_state + e * 80 + i)) / t_78));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v3(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -6030,24 +6060,24 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
-    float *const key_w0 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
-    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64 of 80] */
+    float *const key_w0 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
     float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_6 = (float *)(void *)(part->work + 8704); /* [j: 64] */
-    float *const key_w2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
-    float *const key_w0_2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w1_2 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 10752); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
     float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w3_2 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8704); /* [f: 192, j: 64] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10752); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const carried = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 82432); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 102912); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 8) {
         store_v3(state_sum + (chunk - chunk0) * 34320 + f, splat_v3(0.0f));
@@ -6055,7 +6085,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum + j, splat_v3(0.0f));
@@ -6068,7 +6098,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_in[vector] += load_v3(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v3(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -6084,9 +6114,9 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
             const vec_v3 t_81 = load_v3(key_sum + j) * 0.015625f;
             vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_80 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_80 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new82 = k_tile_80 - t_81;
-                store_v3(k_tile + d * 64 + j, k_tile_new82);
+                store_v3(k_tile + d * 80 + j, k_tile_new82);
                 key_sum_2_in += k_tile_new82 * k_tile_new82;
             }
             store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
@@ -6100,9 +6130,9 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
             const vec_v3 t_84 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_v3 key_sum_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_83 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_83 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new85 = k_tile_83 * t_84;
-                store_v3(k_tile + d * 64 + j, k_tile_new85);
+                store_v3(k_tile + d * 80 + j, k_tile_new85);
                 key_sum_3_in += k_tile_new85;
             }
             store_v3(key_sum_3 + j, load_v3(key_sum_3 + j) + key_sum_3_in);
@@ -6116,9 +6146,9 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
             const vec_v3 t_87 = load_v3(key_sum_3 + j) * 0.015625f;
             vec_v3 key_sum_4_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_86 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_86 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new88 = k_tile_86 - t_87;
-                store_v3(k_tile + d * 64 + j, k_tile_new88);
+                store_v3(k_tile + d * 80 + j, k_tile_new88);
                 key_sum_4_in += k_tile_new88 * k_tile_new88;
             }
             store_v3(key_sum_4 + j, load_v3(key_sum_4 + j) + key_sum_4_in);
@@ -6131,7 +6161,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_sum_4_89 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_4 + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_89) * sketch_g1_norm0_weight[d])
+                store_v3(key_4 + d * 80 + j, ((load_v3(k_tile + d * 80 + j) * key_sum_4_89) * sketch_g1_norm0_weight[d])
                     + sketch_g1_norm0_bias[d]);
             }
         }
@@ -6141,8 +6171,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
            */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_w0_90 = load_v3(key_w0 + h * 64 + j);
-                store_v3(key_w0 + h * 64 + j, (key_w0_90 * 0.5f) * (tanh_v3((key_w0_90 + (((key_w0_90 * key_w0_90) *
+                const vec_v3 key_w0_90 = load_v3(key_w0 + h * 80 + j);
+                store_v3(key_w0 + h * 80 + j, (key_w0_90 * 0.5f) * (tanh_v3((key_w0_90 + (((key_w0_90 * key_w0_90) *
                     key_w0_90) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -6160,7 +6190,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_5_in[vector] += load_v3(key_w1 + r * 64 + j);
+                    key_sum_5_in[vector] += load_v3(key_w1 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -6176,9 +6206,9 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
             const vec_v3 t_92 = load_v3(key_sum_5 + j) * 0.03125f;
             vec_v3 key_sum_6_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v3 key_w1_91 = load_v3(key_w1 + r * 64 + j);
+                const vec_v3 key_w1_91 = load_v3(key_w1 + r * 80 + j);
                 const vec_v3 key_w1_new93 = key_w1_91 - t_92;
-                store_v3(key_w1 + r * 64 + j, key_w1_new93);
+                store_v3(key_w1 + r * 80 + j, key_w1_new93);
                 key_sum_6_in += key_w1_new93 * key_w1_new93;
             }
             store_v3(key_sum_6 + j, load_v3(key_sum_6 + j) + key_sum_6_in);
@@ -6188,7 +6218,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_94 = 1.0f / sqrt_v3((load_v3(key_sum_6 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_w1 + r * 64 + j, ((load_v3(key_w1 + r * 64 + j) * t_94) * sketch_g1_norm1_weight[r]) +
+                store_v3(key_w1 + r * 80 + j, ((load_v3(key_w1 + r * 80 + j) * t_94) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -6198,8 +6228,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
            */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_w2_95 = load_v3(key_w2 + h * 64 + j);
-                store_v3(key_w2 + h * 64 + j, (key_w2_95 * 0.5f) * (tanh_v3((key_w2_95 + (((key_w2_95 * key_w2_95) *
+                const vec_v3 key_w2_95 = load_v3(key_w2 + h * 80 + j);
+                store_v3(key_w2 + h * 80 + j, (key_w2_95 * 0.5f) * (tanh_v3((key_w2_95 + (((key_w2_95 * key_w2_95) *
                     key_w2_95) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -6209,7 +6239,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_sum_4_96 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_96) *
+                store_v3(k_tile + d * 80 + j, ((load_v3(k_tile + d * 80 + j) * key_sum_4_96) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -6219,8 +6249,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_w0_2_97 = load_v3(key_w0_2 + h * 64 + j);
-                store_v3(key_w0_2 + h * 64 + j, (key_w0_2_97 * 0.5f) * (tanh_v3((key_w0_2_97 + (((key_w0_2_97 *
+                const vec_v3 key_w0_2_97 = load_v3(key_w0_2 + h * 80 + j);
+                store_v3(key_w0_2 + h * 80 + j, (key_w0_2_97 * 0.5f) * (tanh_v3((key_w0_2_97 + (((key_w0_2_97 *
                     key_w0_2_97) * key_w0_2_97) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -6238,7 +6268,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_7_in[vector] += load_v3(key_w1_2 + r * 64 + j);
+                    key_sum_7_in[vector] += load_v3(key_w1_2 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -6254,9 +6284,9 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
             const vec_v3 t_99 = load_v3(key_sum_7 + j) * 0.03125f;
             vec_v3 key_sum_8_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v3 key_w1_2_98 = load_v3(key_w1_2 + r * 64 + j);
+                const vec_v3 key_w1_2_98 = load_v3(key_w1_2 + r * 80 + j);
                 const vec_v3 key_w1_2_new100 = key_w1_2_98 - t_99;
-                store_v3(key_w1_2 + r * 64 + j, key_w1_2_new100);
+                store_v3(key_w1_2 + r * 80 + j, key_w1_2_new100);
                 key_sum_8_in += key_w1_2_new100 * key_w1_2_new100;
             }
             store_v3(key_sum_8 + j, load_v3(key_sum_8 + j) + key_sum_8_in);
@@ -6266,7 +6296,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_101 = 1.0f / sqrt_v3((load_v3(key_sum_8 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_w1_2 + r * 64 + j, ((load_v3(key_w1_2 + r * 64 + j) * t_101) * sketch_g2_norm1_weight[r]) +
+                store_v3(key_w1_2 + r * 80 + j, ((load_v3(key_w1_2 + r * 80 + j) * t_101) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -6276,8 +6306,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_w2_2_102 = load_v3(key_w2_2 + h * 64 + j);
-                store_v3(key_w2_2 + h * 64 + j, (key_w2_2_102 * 0.5f) * (tanh_v3((key_w2_2_102 + (((key_w2_2_102 *
+                const vec_v3 key_w2_2_102 = load_v3(key_w2_2 + h * 80 + j);
+                store_v3(key_w2_2 + h * 80 + j, (key_w2_2_102 * 0.5f) * (tanh_v3((key_w2_2_102 + (((key_w2_2_102 *
                     key_w2_2_102) * key_w2_2_102) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -6286,7 +6316,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_w3 + r * 64 + j, tanh_v3((load_v3(key_w3 + r * 64 + j) * load_v3(key_w3_2 + r * 64 + j)) *
+                store_v3(key_w3 + r * 80 + j, tanh_v3((load_v3(key_w3 + r * 80 + j) * load_v3(key_w3_2 + r * 80 + j)) *
                     0.176776695f) * 5.656854f);
             }
         }
@@ -6295,15 +6325,15 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
             /* key_features_2 = key_w3 * key_w3 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_w3 + (f % 32) * 64 + j) * load_v3(key_w3 +
-                        (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    store_v3(key_features_2 + (f - f0) * 80 + j, load_v3(key_w3 + (f % 32) * 80 + j) * load_v3(key_w3 +
+                        (((f % 32) + (f / 32)) % 32) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
                         mask_v3), term, splat_v3(0));
                 }
@@ -6441,11 +6471,11 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
     float *const query_14 = (float *)(void *)(part->shared + 600320); /* [h: 256, r_q: 64] */
     float *const query_w3_2 = (float *)(void *)(part->shared + 665856); /* [r: 32, r_q: 64] */
     float *const query_15 = (float *)(void *)(part->shared + 674048); /* [r: 32, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 8); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum + r_q, splat_v3(0.0f));
@@ -6454,7 +6484,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v3(q_tile + d * 64 + r_q);
+            query_sum_in += load_v3(q_tile + d * 80 + r_q);
         }
         store_v3(query_sum + r_q, load_v3(query_sum + r_q) + query_sum_in);
     }
@@ -6467,7 +6497,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
         const vec_v3 t_0 = load_v3(query_sum + r_q) * 0.015625f;
         vec_v3 query_sum_2_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_new1 = load_v3(q_tile + d * 64 + r_q) - t_0;
+            const vec_v3 query_new1 = load_v3(q_tile + d * 80 + r_q) - t_0;
             store_v3(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -6516,7 +6546,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
         }
     }
     /* query_w0[h][r_q] = sum over d of sketch_g1_w0 * query_5 */
-    dot9_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
+    dot18_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
     /* query_6 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -6527,7 +6557,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
         }
     }
     /* query_w1[r][r_q] = sum over h of sketch_g1_w1 * query_6 */
-    dot10_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
+    dot19_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
     /* query_sum_5 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum_5 + r_q, splat_v3(0.0f));
@@ -6565,7 +6595,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
         }
     }
     /* query_w2[h][r_q] = sum over r of sketch_g1_w2 * query_8 */
-    dot11_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
+    dot20_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
     /* query_9 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -6576,7 +6606,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
         }
     }
     /* query_w3[r][r_q] = sum over h of sketch_g1_w3 * query_9 */
-    dot10_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
+    dot19_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
     /* query_10 = ((query_3 * query_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         const vec_v3 query_4_12 = load_v3(query_4 + r_q);
@@ -6586,7 +6616,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
         }
     }
     /* query_w0_2[h][r_q] = sum over d of sketch_g2_w0 * query_10 */
-    dot9_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
+    dot18_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
     /* query_11 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -6597,7 +6627,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
         }
     }
     /* query_w1_2[r][r_q] = sum over h of sketch_g2_w1 * query_11 */
-    dot10_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
+    dot19_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
     /* query_sum_7 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum_7 + r_q, splat_v3(0.0f));
@@ -6635,7 +6665,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
         }
     }
     /* query_w2_2[h][r_q] = sum over r of sketch_g2_w2 * query_13 */
-    dot11_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
+    dot20_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
     /* query_14 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -6646,7 +6676,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_v3(const struct call *call
         }
     }
     /* query_w3_2[r][r_q] = sum over h of sketch_g2_w3 * query_14 */
-    dot10_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
+    dot19_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
     /* query_15 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 32; r++) {
@@ -6835,7 +6865,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
-        dot18_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
+        dot21_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t h = 0; h < 256; h++) {
@@ -6846,7 +6876,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_w1[r][j] = sum over h of sketch_g1_w1 * key_w0 */
-        dot19_v3(round_up(j1 - j0, 8), sketch_g1_w1, key_w0, key_w1);
+        dot22_v3(round_up(j1 - j0, 8), sketch_g1_w1, key_w0, key_w1);
         /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum_5 + j, splat_v3(0.0f));
@@ -6892,7 +6922,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
-        dot20_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
+        dot23_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t h = 0; h < 256; h++) {
@@ -6903,7 +6933,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_w3[r][j] = sum over h of sketch_g1_w3 * key_w2 */
-        dot19_v3(round_up(j1 - j0, 8), sketch_g1_w3, key_w2, key_w3);
+        dot22_v3(round_up(j1 - j0, 8), sketch_g1_w3, key_w2, key_w3);
         /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_sum_4_34 = load_v3(key_sum_4 + j);
@@ -6913,7 +6943,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot18_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_w0_2);
+        dot21_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
@@ -6924,7 +6954,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_w1_2[r][j] = sum over h of sketch_g2_w1 * key_w0_2 */
-        dot19_v3(round_up(j1 - j0, 8), sketch_g2_w1, key_w0_2, key_w1_2);
+        dot22_v3(round_up(j1 - j0, 8), sketch_g2_w1, key_w0_2, key_w1_2);
         /* key_sum_7 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum_7 + j, splat_v3(0.0f));
@@ -6970,7 +7000,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
-        dot20_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
+        dot23_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
@@ -6981,7 +7011,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
-        dot19_v3(round_up(j1 - j0, 8), sketch_g2_w3, key_w2_2, key_w3_2);
+        dot22_v3(round_up(j1 - j0, 8), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -6990,7 +7020,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* score[r_q][j] = sum over r of query_15 * key_w3 */
-        dot21_v3(round_up(j1 - j0, 8), rows, query_15, key_w3, score);
+        dot24_v3(round_up(j1 - j0, 8), rows, query_15, key_w3, score);
         /* score = score * score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -7022,7 +7052,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot22_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot25_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 in_region[16] = {0};
                 const int64_t t_43 = (r_q % n_q) + query_start;
@@ -7033,7 +7063,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot23_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot26_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -7619,77 +7649,92 @@ APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 APART void dot9_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256,
-        b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot10_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256,
-        b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot13_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot14_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot15_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot16_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot17_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
     float *compensation)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot18_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256,
-        b, /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot19_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot20_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256,
+        b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot21_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256,
         b, /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot21_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot22_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot23_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256,
+        b, /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot24_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot22_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot25_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot23_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot26_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
@@ -8411,23 +8456,23 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
-    float *const key_w0 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
-    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64 of 80] */
+    float *const key_w0 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
     float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_6 = (float *)(void *)(part->work + 8704); /* [j: 64] */
-    float *const key_w2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
-    float *const key_w0_2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w1_2 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 10752); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
     float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w3_2 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8704); /* [f: 192, j: 64] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10752); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 82432); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 102912); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 4) {
         store_any(state_sum + (chunk - chunk0) * 34320 + f, splat_any(0.0f));
@@ -8435,7 +8480,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum + j, splat_any(0.0f));
@@ -8448,7 +8493,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_in[vector] += load_any(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_any(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -8464,9 +8509,9 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             const vec_any t_1 = load_any(key_sum + j) * 0.015625f;
             vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_0 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new2 = k_tile_0 - t_1;
-                store_any(k_tile + d * 64 + j, k_tile_new2);
+                store_any(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
@@ -8480,9 +8525,9 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             const vec_any t_4 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_any key_sum_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_3 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_3 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new5 = k_tile_3 * t_4;
-                store_any(k_tile + d * 64 + j, k_tile_new5);
+                store_any(k_tile + d * 80 + j, k_tile_new5);
                 key_sum_3_in += k_tile_new5;
             }
             store_any(key_sum_3 + j, load_any(key_sum_3 + j) + key_sum_3_in);
@@ -8496,9 +8541,9 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             const vec_any t_7 = load_any(key_sum_3 + j) * 0.015625f;
             vec_any key_sum_4_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_6 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_6 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new8 = k_tile_6 - t_7;
-                store_any(k_tile + d * 64 + j, k_tile_new8);
+                store_any(k_tile + d * 80 + j, k_tile_new8);
                 key_sum_4_in += k_tile_new8 * k_tile_new8;
             }
             store_any(key_sum_4 + j, load_any(key_sum_4 + j) + key_sum_4_in);
@@ -8511,7 +8556,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_sum_4_9 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_4 + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_9) *
+                store_any(key_4 + d * 80 + j, ((load_any(k_tile + d * 80 + j) * key_sum_4_9) *
                     sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
@@ -8521,8 +8566,8 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
            */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_w0_10 = load_any(key_w0 + h * 64 + j);
-                store_any(key_w0 + h * 64 + j, (key_w0_10 * 0.5f) * (tanh_any((key_w0_10 + (((key_w0_10 * key_w0_10) *
+                const vec_any key_w0_10 = load_any(key_w0 + h * 80 + j);
+                store_any(key_w0 + h * 80 + j, (key_w0_10 * 0.5f) * (tanh_any((key_w0_10 + (((key_w0_10 * key_w0_10) *
                     key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -8540,7 +8585,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_5_in[vector] += load_any(key_w1 + r * 64 + j);
+                    key_sum_5_in[vector] += load_any(key_w1 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -8556,9 +8601,9 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             const vec_any t_12 = load_any(key_sum_5 + j) * 0.03125f;
             vec_any key_sum_6_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_any key_w1_11 = load_any(key_w1 + r * 64 + j);
+                const vec_any key_w1_11 = load_any(key_w1 + r * 80 + j);
                 const vec_any key_w1_new13 = key_w1_11 - t_12;
-                store_any(key_w1 + r * 64 + j, key_w1_new13);
+                store_any(key_w1 + r * 80 + j, key_w1_new13);
                 key_sum_6_in += key_w1_new13 * key_w1_new13;
             }
             store_any(key_sum_6 + j, load_any(key_sum_6 + j) + key_sum_6_in);
@@ -8568,7 +8613,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_14 = 1.0f / sqrt_any((load_any(key_sum_6 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_w1 + r * 64 + j, ((load_any(key_w1 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
+                store_any(key_w1 + r * 80 + j, ((load_any(key_w1 + r * 80 + j) * t_14) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -8578,8 +8623,8 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
            */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_w2_15 = load_any(key_w2 + h * 64 + j);
-                store_any(key_w2 + h * 64 + j, (key_w2_15 * 0.5f) * (tanh_any((key_w2_15 + (((key_w2_15 * key_w2_15) *
+                const vec_any key_w2_15 = load_any(key_w2 + h * 80 + j);
+                store_any(key_w2 + h * 80 + j, (key_w2_15 * 0.5f) * (tanh_any((key_w2_15 + (((key_w2_15 * key_w2_15) *
                     key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -8589,7 +8634,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_sum_4_16 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_16) *
+                store_any(k_tile + d * 80 + j, ((load_any(k_tile + d * 80 + j) * key_sum_4_16) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -8599,8 +8644,8 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_w0_2_17 = load_any(key_w0_2 + h * 64 + j);
-                store_any(key_w0_2 + h * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_any((key_w0_2_17 + (((key_w0_2_17 *
+                const vec_any key_w0_2_17 = load_any(key_w0_2 + h * 80 + j);
+                store_any(key_w0_2 + h * 80 + j, (key_w0_2_17 * 0.5f) * (tanh_any((key_w0_2_17 + (((key_w0_2_17 *
                     key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -8618,7 +8663,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_7_in[vector] += load_any(key_w1_2 + r * 64 + j);
+                    key_sum_7_in[vector] += load_any(key_w1_2 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -8634,9 +8679,9 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             const vec_any t_19 = load_any(key_sum_7 + j) * 0.03125f;
             vec_any key_sum_8_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_any key_w1_2_18 = load_any(key_w1_2 + r * 64 + j);
+                const vec_any key_w1_2_18 = load_any(key_w1_2 + r * 80 + j);
                 const vec_any key_w1_2_new20 = key_w1_2_18 - t_19;
-                store_any(key_w1_2 + r * 64 + j, key_w1_2_new20);
+                store_any(key_w1_2 + r * 80 + j, key_w1_2_new20);
                 key_sum_8_in += key_w1_2_new20 * key_w1_2_new20;
             }
             store_any(key_sum_8 + j, load_any(key_sum_8 + j) + key_sum_8_in);
@@ -8646,7 +8691,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_21 = 1.0f / sqrt_any((load_any(key_sum_8 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_w1_2 + r * 64 + j, ((load_any(key_w1_2 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r])
+                store_any(key_w1_2 + r * 80 + j, ((load_any(key_w1_2 + r * 80 + j) * t_21) * sketch_g2_norm1_weight[r])
                     + sketch_g2_norm1_bias[r]);
             }
         }
@@ -8656,8 +8701,8 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_w2_2_22 = load_any(key_w2_2 + h * 64 + j);
-                store_any(key_w2_2 + h * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_any((key_w2_2_22 + (((key_w2_2_22 *
+                const vec_any key_w2_2_22 = load_any(key_w2_2 + h * 80 + j);
+                store_any(key_w2_2 + h * 80 + j, (key_w2_2_22 * 0.5f) * (tanh_any((key_w2_2_22 + (((key_w2_2_22 *
                     key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -8666,7 +8711,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_w3 + r * 64 + j, tanh_any((load_any(key_w3 + r * 64 + j) * load_any(key_w3_2 + r * 64 +
+                store_any(key_w3 + r * 80 + j, tanh_any((load_any(key_w3 + r * 80 + j) * load_any(key_w3_2 + r * 80 +
                     j)) * 0.176776695f) * 5.656854f);
             }
         }
@@ -8675,15 +8720,15 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             /* key_features_2 = key_w3 * key_w3 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_w3 + (f % 32) * 64 + j) * load_any(key_w3
-                        + (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    store_any(key_features_2 + (f - f0) * 80 + j, load_any(key_w3 + (f % 32) * 80 + j) * load_any(key_w3
+                        + (((f % 32) + (f / 32)) % 32) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_features_2 + (f - f0) * 64 + j);
+                    const vec_any term = load_any(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                         mask_any), term, splat_any(0));
                 }
@@ -8778,53 +8823,53 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
     float *const query_sum_3 = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_4 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
-    float *const query_w0 = (float *)(void *)(part->work + 16896); /* [h: 256, i: 64] */
-    float *const query_w1 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64 of 80] */
+    float *const query_w0 = (float *)(void *)(part->work + 20992); /* [h: 256, i: 64 of 80] */
+    float *const query_w1 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64 of 80] */
     float *const query_sum_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_sum_6 = (float *)(void *)(part->work + 8704); /* [i: 64] */
-    float *const query_w2 = (float *)(void *)(part->work + 8704); /* [h: 256, i: 64] */
-    float *const query_w3 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64] */
-    float *const query_w0_2 = (float *)(void *)(part->work + 8704); /* [h: 256, i: 64] */
-    float *const query_w1_2 = (float *)(void *)(part->work + 74240); /* [r: 32, i: 64] */
+    float *const query_sum_6 = (float *)(void *)(part->work + 10752); /* [i: 64] */
+    float *const query_w2 = (float *)(void *)(part->work + 10752); /* [h: 256, i: 64 of 80] */
+    float *const query_w3 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64 of 80] */
+    float *const query_w0_2 = (float *)(void *)(part->work + 10752); /* [h: 256, i: 64 of 80] */
+    float *const query_w1_2 = (float *)(void *)(part->work + 92672); /* [r: 32, i: 64 of 80] */
     float *const query_sum_7 = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_8 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_w2_2 = (float *)(void *)(part->work + 8704); /* [h: 256, i: 64] */
-    float *const query_w3_2 = (float *)(void *)(part->work + 74240); /* [r: 32, i: 64] */
+    float *const query_w2_2 = (float *)(void *)(part->work + 10752); /* [h: 256, i: 64 of 80] */
+    float *const query_w3_2 = (float *)(void *)(part->work + 92672); /* [r: 32, i: 64 of 80] */
     float *const key_sum_11 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_12 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_17 = (float *)(void *)(part->work + 8704); /* [d: 64, j: 64] */
-    float *const key_w0_3 = (float *)(void *)(part->work + 25088); /* [h: 256, j: 64] */
-    float *const key_w1_3 = (float *)(void *)(part->work + 8704); /* [r: 32, j: 64] */
+    float *const key_17 = (float *)(void *)(part->work + 10752); /* [d: 64, j: 64 of 80] */
+    float *const key_w0_3 = (float *)(void *)(part->work + 31232); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_3 = (float *)(void *)(part->work + 10752); /* [r: 32, j: 64 of 80] */
     float *const key_sum_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_14 = (float *)(void *)(part->work + 16896); /* [j: 64] */
-    float *const key_w2_3 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
-    float *const key_w3_3 = (float *)(void *)(part->work + 8704); /* [r: 32, j: 64] */
-    float *const key_w0_4 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
-    float *const key_w1_4 = (float *)(void *)(part->work + 82432); /* [r: 32, j: 64] */
+    float *const key_sum_14 = (float *)(void *)(part->work + 20992); /* [j: 64] */
+    float *const key_w2_3 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_3 = (float *)(void *)(part->work + 10752); /* [r: 32, j: 64 of 80] */
+    float *const key_w0_4 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_4 = (float *)(void *)(part->work + 102912); /* [r: 32, j: 64 of 80] */
     float *const key_sum_15 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_16 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_4 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
-    float *const key_w3_4 = (float *)(void *)(part->work + 82432); /* [r: 32, j: 64] */
-    float *const score = (float *)(void *)(part->work + 16896); /* [j: 64, i: 64] */
-    float *const query_14 = (float *)(void *)(part->work + 8704); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 90624); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 90880); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 91136); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 91392); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 107776); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 124160); /* [e: 64, i: 64] */
+    float *const key_w2_4 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_4 = (float *)(void *)(part->work + 102912); /* [r: 32, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 20992); /* [j: 64, i: 64 of 80] */
+    float *const query_14 = (float *)(void *)(part->work + 10752); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 113152); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 113408); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 113664); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 113920); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 134400); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 154880); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 82432); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 140544); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 102912); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 175360); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_sum + i, splat_any(0.0f));
@@ -8837,7 +8882,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        query_sum_in[vector] += load_any(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_any(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -8853,9 +8898,9 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 const vec_any t_26 = load_any(query_sum + i) * 0.015625f;
                 vec_any query_sum_2_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_25 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_25 = load_any(q_tile + d * 80 + i);
                     const vec_any q_tile_new27 = q_tile_25 - t_26;
-                    store_any(q_tile + d * 64 + i, q_tile_new27);
+                    store_any(q_tile + d * 80 + i, q_tile_new27);
                     query_sum_2_in += q_tile_new27 * q_tile_new27;
                 }
                 store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in);
@@ -8869,9 +8914,9 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 const vec_any t_29 = 1.0f / sqrt_any((load_any(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 vec_any query_sum_3_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_28 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_28 = load_any(q_tile + d * 80 + i);
                     const vec_any q_tile_new30 = q_tile_28 * t_29;
-                    store_any(q_tile + d * 64 + i, q_tile_new30);
+                    store_any(q_tile + d * 80 + i, q_tile_new30);
                     query_sum_3_in += q_tile_new30;
                 }
                 store_any(query_sum_3 + i, load_any(query_sum_3 + i) + query_sum_3_in);
@@ -8885,9 +8930,9 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 const vec_any t_32 = load_any(query_sum_3 + i) * 0.015625f;
                 vec_any query_sum_4_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_31 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_31 = load_any(q_tile + d * 80 + i);
                     const vec_any q_tile_new33 = q_tile_31 - t_32;
-                    store_any(q_tile + d * 64 + i, q_tile_new33);
+                    store_any(q_tile + d * 80 + i, q_tile_new33);
                     query_sum_4_in += q_tile_new33 * q_tile_new33;
                 }
                 store_any(query_sum_4 + i, load_any(query_sum_4 + i) + query_sum_4_in);
@@ -8900,7 +8945,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_sum_4_34 = load_any(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(query_4 + d * 64 + i, ((load_any(q_tile + d * 64 + i) * query_sum_4_34) *
+                    store_any(query_4 + d * 80 + i, ((load_any(q_tile + d * 80 + i) * query_sum_4_34) *
                         sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                 }
             }
@@ -8910,8 +8955,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_w0_35 = load_any(query_w0 + h * 64 + i);
-                    store_any(query_w0 + h * 64 + i, (query_w0_35 * 0.5f) * (tanh_any((query_w0_35 + (((query_w0_35 *
+                    const vec_any query_w0_35 = load_any(query_w0 + h * 80 + i);
+                    store_any(query_w0 + h * 80 + i, (query_w0_35 * 0.5f) * (tanh_any((query_w0_35 + (((query_w0_35 *
                         query_w0_35) * query_w0_35) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -8929,7 +8974,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
                 for (int64_t r = 0; r < 32; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        query_sum_5_in[vector] += load_any(query_w1 + r * 64 + i);
+                        query_sum_5_in[vector] += load_any(query_w1 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -8945,9 +8990,9 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 const vec_any t_37 = load_any(query_sum_5 + i) * 0.03125f;
                 vec_any query_sum_6_in = (vec_any){0};
                 for (int64_t r = 0; r < 32; r++) {
-                    const vec_any query_w1_36 = load_any(query_w1 + r * 64 + i);
+                    const vec_any query_w1_36 = load_any(query_w1 + r * 80 + i);
                     const vec_any query_w1_new38 = query_w1_36 - t_37;
-                    store_any(query_w1 + r * 64 + i, query_w1_new38);
+                    store_any(query_w1 + r * 80 + i, query_w1_new38);
                     query_sum_6_in += query_w1_new38 * query_w1_new38;
                 }
                 store_any(query_sum_6 + i, load_any(query_sum_6 + i) + query_sum_6_in);
@@ -8957,7 +9002,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_39 = 1.0f / sqrt_any((load_any(query_sum_6 + i) * 0.03125f) + 1e-05f);
                 for (int64_t r = 0; r < 32; r++) {
-                    store_any(query_w1 + r * 64 + i, ((load_any(query_w1 + r * 64 + i) * t_39) *
+                    store_any(query_w1 + r * 80 + i, ((load_any(query_w1 + r * 80 + i) * t_39) *
                         sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
             }
@@ -8967,8 +9012,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_w2_40 = load_any(query_w2 + h * 64 + i);
-                    store_any(query_w2 + h * 64 + i, (query_w2_40 * 0.5f) * (tanh_any((query_w2_40 + (((query_w2_40 *
+                    const vec_any query_w2_40 = load_any(query_w2 + h * 80 + i);
+                    store_any(query_w2 + h * 80 + i, (query_w2_40 * 0.5f) * (tanh_any((query_w2_40 + (((query_w2_40 *
                         query_w2_40) * query_w2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -8978,7 +9023,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_sum_4_41 = load_any(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 64 + i, ((load_any(q_tile + d * 64 + i) * query_sum_4_41) *
+                    store_any(q_tile + d * 80 + i, ((load_any(q_tile + d * 80 + i) * query_sum_4_41) *
                         sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                 }
             }
@@ -8988,8 +9033,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_w0_2_42 = load_any(query_w0_2 + h * 64 + i);
-                    store_any(query_w0_2 + h * 64 + i, (query_w0_2_42 * 0.5f) * (tanh_any((query_w0_2_42 +
+                    const vec_any query_w0_2_42 = load_any(query_w0_2 + h * 80 + i);
+                    store_any(query_w0_2 + h * 80 + i, (query_w0_2_42 * 0.5f) * (tanh_any((query_w0_2_42 +
                         (((query_w0_2_42 * query_w0_2_42) * query_w0_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -9007,7 +9052,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
                 for (int64_t r = 0; r < 32; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        query_sum_7_in[vector] += load_any(query_w1_2 + r * 64 + i);
+                        query_sum_7_in[vector] += load_any(query_w1_2 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -9023,9 +9068,9 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 const vec_any t_44 = load_any(query_sum_7 + i) * 0.03125f;
                 vec_any query_sum_8_in = (vec_any){0};
                 for (int64_t r = 0; r < 32; r++) {
-                    const vec_any query_w1_2_43 = load_any(query_w1_2 + r * 64 + i);
+                    const vec_any query_w1_2_43 = load_any(query_w1_2 + r * 80 + i);
                     const vec_any query_w1_2_new45 = query_w1_2_43 - t_44;
-                    store_any(query_w1_2 + r * 64 + i, query_w1_2_new45);
+                    store_any(query_w1_2 + r * 80 + i, query_w1_2_new45);
                     query_sum_8_in += query_w1_2_new45 * query_w1_2_new45;
                 }
                 store_any(query_sum_8 + i, load_any(query_sum_8 + i) + query_sum_8_in);
@@ -9035,7 +9080,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_46 = 1.0f / sqrt_any((load_any(query_sum_8 + i) * 0.03125f) + 1e-05f);
                 for (int64_t r = 0; r < 32; r++) {
-                    store_any(query_w1_2 + r * 64 + i, ((load_any(query_w1_2 + r * 64 + i) * t_46) *
+                    store_any(query_w1_2 + r * 80 + i, ((load_any(query_w1_2 + r * 80 + i) * t_46) *
                         sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
             }
@@ -9045,8 +9090,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_w2_2_47 = load_any(query_w2_2 + h * 64 + i);
-                    store_any(query_w2_2 + h * 64 + i, (query_w2_2_47 * 0.5f) * (tanh_any((query_w2_2_47 +
+                    const vec_any query_w2_2_47 = load_any(query_w2_2 + h * 80 + i);
+                    store_any(query_w2_2 + h * 80 + i, (query_w2_2_47 * 0.5f) * (tanh_any((query_w2_2_47 +
                         (((query_w2_2_47 * query_w2_2_47) * query_w2_2_47) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -9055,8 +9100,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
             for (int64_t r = 0; r < 32; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_w3 + r * 64 + i, tanh_any((load_any(query_w3 + r * 64 + i) * load_any(query_w3_2 + r
-                        * 64 + i)) * 0.176776695f) * 5.656854f);
+                    store_any(query_w3 + r * 80 + i, tanh_any((load_any(query_w3 + r * 80 + i) * load_any(query_w3_2 + r
+                        * 80 + i)) * 0.176776695f) * 5.656854f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -9068,7 +9113,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_from_state + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -9083,9 +9128,9 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any query_14_new48 = (load_any(query_w3 + (f % 32) * 64 + i) * load_any(query_w3 +
-                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
-                            store_any(query_14 + (f - f0) * 64 + i, query_14_new48);
+                            const vec_any query_14_new48 = (load_any(query_w3 + (f % 32) * 80 + i) * load_any(query_w3 +
+                                (((f % 32) + (f / 32)) % 32) * 80 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            store_any(query_14 + (f - f0) * 80 + i, query_14_new48);
                             row_sum_from_state_in[vector] += query_14_new48 * (state_sum[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -9106,14 +9151,14 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+                    store_any(sum + e * 80 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_sum_9 + j, splat_any(0.0f));
@@ -9126,7 +9171,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            key_sum_9_in[vector] += load_any(k_tile_2 + d * 64 + j);
+                            key_sum_9_in[vector] += load_any(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -9142,9 +9187,9 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     const vec_any t_50 = load_any(key_sum_9 + j) * 0.015625f;
                     vec_any key_sum_10_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_any k_tile_2_49 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_49 = load_any(k_tile_2 + d * 80 + j);
                         const vec_any k_tile_2_new51 = k_tile_2_49 - t_50;
-                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new51);
+                        store_any(k_tile_2 + d * 80 + j, k_tile_2_new51);
                         key_sum_10_in += k_tile_2_new51 * k_tile_2_new51;
                     }
                     store_any(key_sum_10 + j, load_any(key_sum_10 + j) + key_sum_10_in);
@@ -9158,9 +9203,9 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     const vec_any t_53 = 1.0f / sqrt_any((load_any(key_sum_10 + j) * 0.015625f) + 1e-05f);
                     vec_any key_sum_11_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_any k_tile_2_52 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_52 = load_any(k_tile_2 + d * 80 + j);
                         const vec_any k_tile_2_new54 = k_tile_2_52 * t_53;
-                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new54);
+                        store_any(k_tile_2 + d * 80 + j, k_tile_2_new54);
                         key_sum_11_in += k_tile_2_new54;
                     }
                     store_any(key_sum_11 + j, load_any(key_sum_11 + j) + key_sum_11_in);
@@ -9174,9 +9219,9 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     const vec_any t_56 = load_any(key_sum_11 + j) * 0.015625f;
                     vec_any key_sum_12_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_any k_tile_2_55 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_55 = load_any(k_tile_2 + d * 80 + j);
                         const vec_any k_tile_2_new57 = k_tile_2_55 - t_56;
-                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new57);
+                        store_any(k_tile_2 + d * 80 + j, k_tile_2_new57);
                         key_sum_12_in += k_tile_2_new57 * k_tile_2_new57;
                     }
                     store_any(key_sum_12 + j, load_any(key_sum_12 + j) + key_sum_12_in);
@@ -9189,7 +9234,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_sum_12_58 = load_any(key_sum_12 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(key_17 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_sum_12_58) *
+                        store_any(key_17 + d * 80 + j, ((load_any(k_tile_2 + d * 80 + j) * key_sum_12_58) *
                             sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                     }
                 }
@@ -9199,8 +9244,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                    0.7978846f) + 1.0f) */
                 for (int64_t h = 0; h < 256; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any key_w0_3_59 = load_any(key_w0_3 + h * 64 + j);
-                        store_any(key_w0_3 + h * 64 + j, (key_w0_3_59 * 0.5f) * (tanh_any((key_w0_3_59 + (((key_w0_3_59
+                        const vec_any key_w0_3_59 = load_any(key_w0_3 + h * 80 + j);
+                        store_any(key_w0_3 + h * 80 + j, (key_w0_3_59 * 0.5f) * (tanh_any((key_w0_3_59 + (((key_w0_3_59
                             * key_w0_3_59) * key_w0_3_59) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -9218,7 +9263,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                     for (int64_t r = 0; r < 32; r++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            key_sum_13_in[vector] += load_any(key_w1_3 + r * 64 + j);
+                            key_sum_13_in[vector] += load_any(key_w1_3 + r * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -9234,9 +9279,9 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     const vec_any t_61 = load_any(key_sum_13 + j) * 0.03125f;
                     vec_any key_sum_14_in = (vec_any){0};
                     for (int64_t r = 0; r < 32; r++) {
-                        const vec_any key_w1_3_60 = load_any(key_w1_3 + r * 64 + j);
+                        const vec_any key_w1_3_60 = load_any(key_w1_3 + r * 80 + j);
                         const vec_any key_w1_3_new62 = key_w1_3_60 - t_61;
-                        store_any(key_w1_3 + r * 64 + j, key_w1_3_new62);
+                        store_any(key_w1_3 + r * 80 + j, key_w1_3_new62);
                         key_sum_14_in += key_w1_3_new62 * key_w1_3_new62;
                     }
                     store_any(key_sum_14 + j, load_any(key_sum_14 + j) + key_sum_14_in);
@@ -9246,7 +9291,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_63 = 1.0f / sqrt_any((load_any(key_sum_14 + j) * 0.03125f) + 1e-05f);
                     for (int64_t r = 0; r < 32; r++) {
-                        store_any(key_w1_3 + r * 64 + j, ((load_any(key_w1_3 + r * 64 + j) * t_63) *
+                        store_any(key_w1_3 + r * 80 + j, ((load_any(key_w1_3 + r * 80 + j) * t_63) *
                             sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                     }
                 }
@@ -9256,8 +9301,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                    0.7978846f) + 1.0f) */
                 for (int64_t h = 0; h < 256; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any key_w2_3_64 = load_any(key_w2_3 + h * 64 + j);
-                        store_any(key_w2_3 + h * 64 + j, (key_w2_3_64 * 0.5f) * (tanh_any((key_w2_3_64 + (((key_w2_3_64
+                        const vec_any key_w2_3_64 = load_any(key_w2_3 + h * 80 + j);
+                        store_any(key_w2_3 + h * 80 + j, (key_w2_3_64 * 0.5f) * (tanh_any((key_w2_3_64 + (((key_w2_3_64
                             * key_w2_3_64) * key_w2_3_64) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -9267,7 +9312,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_sum_12_65 = load_any(key_sum_12 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(k_tile_2 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_sum_12_65) *
+                        store_any(k_tile_2 + d * 80 + j, ((load_any(k_tile_2 + d * 80 + j) * key_sum_12_65) *
                             sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                     }
                 }
@@ -9277,8 +9322,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                    0.7978846f) + 1.0f) */
                 for (int64_t h = 0; h < 256; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any key_w0_4_66 = load_any(key_w0_4 + h * 64 + j);
-                        store_any(key_w0_4 + h * 64 + j, (key_w0_4_66 * 0.5f) * (tanh_any((key_w0_4_66 + (((key_w0_4_66
+                        const vec_any key_w0_4_66 = load_any(key_w0_4 + h * 80 + j);
+                        store_any(key_w0_4 + h * 80 + j, (key_w0_4_66 * 0.5f) * (tanh_any((key_w0_4_66 + (((key_w0_4_66
                             * key_w0_4_66) * key_w0_4_66) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -9296,7 +9341,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                     for (int64_t r = 0; r < 32; r++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            key_sum_15_in[vector] += load_any(key_w1_4 + r * 64 + j);
+                            key_sum_15_in[vector] += load_any(key_w1_4 + r * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -9312,9 +9357,9 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     const vec_any t_68 = load_any(key_sum_15 + j) * 0.03125f;
                     vec_any key_sum_16_in = (vec_any){0};
                     for (int64_t r = 0; r < 32; r++) {
-                        const vec_any key_w1_4_67 = load_any(key_w1_4 + r * 64 + j);
+                        const vec_any key_w1_4_67 = load_any(key_w1_4 + r * 80 + j);
                         const vec_any key_w1_4_new69 = key_w1_4_67 - t_68;
-                        store_any(key_w1_4 + r * 64 + j, key_w1_4_new69);
+                        store_any(key_w1_4 + r * 80 + j, key_w1_4_new69);
                         key_sum_16_in += key_w1_4_new69 * key_w1_4_new69;
                     }
                     store_any(key_sum_16 + j, load_any(key_sum_16 + j) + key_sum_16_in);
@@ -9324,7 +9369,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_70 = 1.0f / sqrt_any((load_any(key_sum_16 + j) * 0.03125f) + 1e-05f);
                     for (int64_t r = 0; r < 32; r++) {
-                        store_any(key_w1_4 + r * 64 + j, ((load_any(key_w1_4 + r * 64 + j) * t_70) *
+                        store_any(key_w1_4 + r * 80 + j, ((load_any(key_w1_4 + r * 80 + j) * t_70) *
                             sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                     }
                 }
@@ -9334,8 +9379,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                    0.7978846f) + 1.0f) */
                 for (int64_t h = 0; h < 256; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any key_w2_4_71 = load_any(key_w2_4 + h * 64 + j);
-                        store_any(key_w2_4 + h * 64 + j, (key_w2_4_71 * 0.5f) * (tanh_any((key_w2_4_71 + (((key_w2_4_71
+                        const vec_any key_w2_4_71 = load_any(key_w2_4 + h * 80 + j);
+                        store_any(key_w2_4 + h * 80 + j, (key_w2_4_71 * 0.5f) * (tanh_any((key_w2_4_71 + (((key_w2_4_71
                             * key_w2_4_71) * key_w2_4_71) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -9344,8 +9389,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 /* key_w3_3 = tanh((key_w3_3 * key_w3_4) * 0.176776695f) * 5.656854f */
                 for (int64_t r = 0; r < 32; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_w3_3 + r * 64 + j, tanh_any((load_any(key_w3_3 + r * 64 + j) * load_any(key_w3_4 +
-                            r * 64 + j)) * 0.176776695f) * 5.656854f);
+                        store_any(key_w3_3 + r * 80 + j, tanh_any((load_any(key_w3_3 + r * 80 + j) * load_any(key_w3_4 +
+                            r * 80 + j)) * 0.176776695f) * 5.656854f);
                     }
                 }
                 /* score[j][i] = sum over r of key_w3_3 * query_w3 */
@@ -9357,11 +9402,11 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                         const ints_any t_72 = (i0 + i + lane_any) + query_start;
                         vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_73 = load_any(score + j * 64 + i);
+                            const vec_any score_73 = load_any(score + j * 80 + i);
                             const vec_any score_new74 = pick_any(__builtin_convertvector(((j0 + j) <= t_72) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), score_73 * score_73,
                                 splat_any(0.0f));
-                            store_any(score + j * 64 + i, score_new74);
+                            store_any(score + j * 80 + i, score_new74);
                             row_sum_in += score_new74;
                         }
                         add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -9376,9 +9421,9 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                const vec_any score_75 = load_any(score + j * 64 + i);
+                                const vec_any score_75 = load_any(score + j * 80 + i);
                                 const vec_any score_new76 = score_75 * score_75;
-                                store_any(score + j * 64 + i, score_new76);
+                                store_any(score + j * 80 + i, score_new76);
                                 row_sum_in[vector] += score_new76;
                             }
                         }
@@ -9399,7 +9444,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
                                 & (-(int64_t)t_77), mask_any);
                         }
-                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot16_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -9410,12 +9455,12 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 const vec_any t_78 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
                 const mask_any t_79 = t_78 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_79, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_78));
+                    store_any(sum + e * 80 + i, pick_any(t_79, splat_any(0.0f),
+                        (load_any(sum + e * 80 + i) + load_any(sum_from_state + e * 80 + i)) / t_78));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_any(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -9454,24 +9499,24 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
-    float *const key_w0 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
-    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64 of 80] */
+    float *const key_w0 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
     float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_6 = (float *)(void *)(part->work + 8704); /* [j: 64] */
-    float *const key_w2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
-    float *const key_w0_2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w1_2 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 10752); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
     float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w3_2 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8704); /* [f: 192, j: 64] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10752); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const carried = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 82432); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 102912); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 4) {
         store_any(state_sum + (chunk - chunk0) * 34320 + f, splat_any(0.0f));
@@ -9479,7 +9524,7 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum + j, splat_any(0.0f));
@@ -9492,7 +9537,7 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_in[vector] += load_any(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_any(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -9508,9 +9553,9 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
             const vec_any t_81 = load_any(key_sum + j) * 0.015625f;
             vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_80 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_80 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new82 = k_tile_80 - t_81;
-                store_any(k_tile + d * 64 + j, k_tile_new82);
+                store_any(k_tile + d * 80 + j, k_tile_new82);
                 key_sum_2_in += k_tile_new82 * k_tile_new82;
             }
             store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
@@ -9524,9 +9569,9 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
             const vec_any t_84 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_any key_sum_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_83 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_83 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new85 = k_tile_83 * t_84;
-                store_any(k_tile + d * 64 + j, k_tile_new85);
+                store_any(k_tile + d * 80 + j, k_tile_new85);
                 key_sum_3_in += k_tile_new85;
             }
             store_any(key_sum_3 + j, load_any(key_sum_3 + j) + key_sum_3_in);
@@ -9540,9 +9585,9 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
             const vec_any t_87 = load_any(key_sum_3 + j) * 0.015625f;
             vec_any key_sum_4_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_86 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_86 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new88 = k_tile_86 - t_87;
-                store_any(k_tile + d * 64 + j, k_tile_new88);
+                store_any(k_tile + d * 80 + j, k_tile_new88);
                 key_sum_4_in += k_tile_new88 * k_tile_new88;
             }
             store_any(key_sum_4 + j, load_any(key_sum_4 + j) + key_sum_4_in);
@@ -9555,7 +9600,7 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_sum_4_89 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_4 + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_89) *
+                store_any(key_4 + d * 80 + j, ((load_any(k_tile + d * 80 + j) * key_sum_4_89) *
                     sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
@@ -9565,8 +9610,8 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
            */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_w0_90 = load_any(key_w0 + h * 64 + j);
-                store_any(key_w0 + h * 64 + j, (key_w0_90 * 0.5f) * (tanh_any((key_w0_90 + (((key_w0_90 * key_w0_90) *
+                const vec_any key_w0_90 = load_any(key_w0 + h * 80 + j);
+                store_any(key_w0 + h * 80 + j, (key_w0_90 * 0.5f) * (tanh_any((key_w0_90 + (((key_w0_90 * key_w0_90) *
                     key_w0_90) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -9584,7 +9629,7 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_5_in[vector] += load_any(key_w1 + r * 64 + j);
+                    key_sum_5_in[vector] += load_any(key_w1 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -9600,9 +9645,9 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
             const vec_any t_92 = load_any(key_sum_5 + j) * 0.03125f;
             vec_any key_sum_6_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_any key_w1_91 = load_any(key_w1 + r * 64 + j);
+                const vec_any key_w1_91 = load_any(key_w1 + r * 80 + j);
                 const vec_any key_w1_new93 = key_w1_91 - t_92;
-                store_any(key_w1 + r * 64 + j, key_w1_new93);
+                store_any(key_w1 + r * 80 + j, key_w1_new93);
                 key_sum_6_in += key_w1_new93 * key_w1_new93;
             }
             store_any(key_sum_6 + j, load_any(key_sum_6 + j) + key_sum_6_in);
@@ -9612,7 +9657,7 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_94 = 1.0f / sqrt_any((load_any(key_sum_6 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_w1 + r * 64 + j, ((load_any(key_w1 + r * 64 + j) * t_94) * sketch_g1_norm1_weight[r]) +
+                store_any(key_w1 + r * 80 + j, ((load_any(key_w1 + r * 80 + j) * t_94) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -9622,8 +9667,8 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
            */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_w2_95 = load_any(key_w2 + h * 64 + j);
-                store_any(key_w2 + h * 64 + j, (key_w2_95 * 0.5f) * (tanh_any((key_w2_95 + (((key_w2_95 * key_w2_95) *
+                const vec_any key_w2_95 = load_any(key_w2 + h * 80 + j);
+                store_any(key_w2 + h * 80 + j, (key_w2_95 * 0.5f) * (tanh_any((key_w2_95 + (((key_w2_95 * key_w2_95) *
                     key_w2_95) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -9633,7 +9678,7 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_sum_4_96 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_96) *
+                store_any(k_tile + d * 80 + j, ((load_any(k_tile + d * 80 + j) * key_sum_4_96) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -9643,8 +9688,8 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_w0_2_97 = load_any(key_w0_2 + h * 64 + j);
-                store_any(key_w0_2 + h * 64 + j, (key_w0_2_97 * 0.5f) * (tanh_any((key_w0_2_97 + (((key_w0_2_97 *
+                const vec_any key_w0_2_97 = load_any(key_w0_2 + h * 80 + j);
+                store_any(key_w0_2 + h * 80 + j, (key_w0_2_97 * 0.5f) * (tanh_any((key_w0_2_97 + (((key_w0_2_97 *
                     key_w0_2_97) * key_w0_2_97) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -9662,7 +9707,7 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_7_in[vector] += load_any(key_w1_2 + r * 64 + j);
+                    key_sum_7_in[vector] += load_any(key_w1_2 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -9678,9 +9723,9 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
             const vec_any t_99 = load_any(key_sum_7 + j) * 0.03125f;
             vec_any key_sum_8_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_any key_w1_2_98 = load_any(key_w1_2 + r * 64 + j);
+                const vec_any key_w1_2_98 = load_any(key_w1_2 + r * 80 + j);
                 const vec_any key_w1_2_new100 = key_w1_2_98 - t_99;
-                store_any(key_w1_2 + r * 64 + j, key_w1_2_new100);
+                store_any(key_w1_2 + r * 80 + j, key_w1_2_new100);
                 key_sum_8_in += key_w1_2_new100 * key_w1_2_new100;
             }
             store_any(key_sum_8 + j, load_any(key_sum_8 + j) + key_sum_8_in);
@@ -9690,7 +9735,7 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_101 = 1.0f / sqrt_any((load_any(key_sum_8 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_w1_2 + r * 64 + j, ((load_any(key_w1_2 + r * 64 + j) * t_101) * sketch_g2_norm1_weight[r])
+                store_any(key_w1_2 + r * 80 + j, ((load_any(key_w1_2 + r * 80 + j) * t_101) * sketch_g2_norm1_weight[r])
                     + sketch_g2_norm1_bias[r]);
             }
         }
@@ -9700,8 +9745,8 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_w2_2_102 = load_any(key_w2_2 + h * 64 + j);
-                store_any(key_w2_2 + h * 64 + j, (key_w2_2_102 * 0.5f) * (tanh_any((key_w2_2_102 + (((key_w2_2_102 *
+                const vec_any key_w2_2_102 = load_any(key_w2_2 + h * 80 + j);
+                store_any(key_w2_2 + h * 80 + j, (key_w2_2_102 * 0.5f) * (tanh_any((key_w2_2_102 + (((key_w2_2_102 *
                     key_w2_2_102) * key_w2_2_102) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -9710,7 +9755,7 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_w3 + r * 64 + j, tanh_any((load_any(key_w3 + r * 64 + j) * load_any(key_w3_2 + r * 64 +
+                store_any(key_w3 + r * 80 + j, tanh_any((load_any(key_w3 + r * 80 + j) * load_any(key_w3_2 + r * 80 +
                     j)) * 0.176776695f) * 5.656854f);
             }
         }
@@ -9719,15 +9764,15 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
             /* key_features_2 = key_w3 * key_w3 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_w3 + (f % 32) * 64 + j) * load_any(key_w3
-                        + (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    store_any(key_features_2 + (f - f0) * 80 + j, load_any(key_w3 + (f % 32) * 80 + j) * load_any(key_w3
+                        + (((f % 32) + (f / 32)) % 32) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_features_2 + (f - f0) * 64 + j);
+                    const vec_any term = load_any(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                         mask_any), term, splat_any(0));
                 }
@@ -9865,11 +9910,11 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
     float *const query_14 = (float *)(void *)(part->shared + 600320); /* [h: 256, r_q: 64] */
     float *const query_w3_2 = (float *)(void *)(part->shared + 665856); /* [r: 32, r_q: 64] */
     float *const query_15 = (float *)(void *)(part->shared + 674048); /* [r: 32, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 4); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum + r_q, splat_any(0.0f));
@@ -9878,7 +9923,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_any(q_tile + d * 64 + r_q);
+            query_sum_in += load_any(q_tile + d * 80 + r_q);
         }
         store_any(query_sum + r_q, load_any(query_sum + r_q) + query_sum_in);
     }
@@ -9891,7 +9936,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         const vec_any t_0 = load_any(query_sum + r_q) * 0.015625f;
         vec_any query_sum_2_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_new1 = load_any(q_tile + d * 64 + r_q) - t_0;
+            const vec_any query_new1 = load_any(q_tile + d * 80 + r_q) - t_0;
             store_any(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -9940,7 +9985,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_w0[h][r_q] = sum over d of sketch_g1_w0 * query_5 */
-    dot9_any(round_up(r_q1 - r_q0, 4), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
+    dot18_any(round_up(r_q1 - r_q0, 4), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
     /* query_6 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -9951,7 +9996,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_w1[r][r_q] = sum over h of sketch_g1_w1 * query_6 */
-    dot10_any(round_up(r_q1 - r_q0, 4), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
+    dot19_any(round_up(r_q1 - r_q0, 4), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
     /* query_sum_5 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum_5 + r_q, splat_any(0.0f));
@@ -9989,7 +10034,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_w2[h][r_q] = sum over r of sketch_g1_w2 * query_8 */
-    dot11_any(round_up(r_q1 - r_q0, 4), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
+    dot20_any(round_up(r_q1 - r_q0, 4), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
     /* query_9 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -10000,7 +10045,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_w3[r][r_q] = sum over h of sketch_g1_w3 * query_9 */
-    dot10_any(round_up(r_q1 - r_q0, 4), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
+    dot19_any(round_up(r_q1 - r_q0, 4), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
     /* query_10 = ((query_3 * query_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         const vec_any query_4_12 = load_any(query_4 + r_q);
@@ -10010,7 +10055,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_w0_2[h][r_q] = sum over d of sketch_g2_w0 * query_10 */
-    dot9_any(round_up(r_q1 - r_q0, 4), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
+    dot18_any(round_up(r_q1 - r_q0, 4), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
     /* query_11 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -10021,7 +10066,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_w1_2[r][r_q] = sum over h of sketch_g2_w1 * query_11 */
-    dot10_any(round_up(r_q1 - r_q0, 4), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
+    dot19_any(round_up(r_q1 - r_q0, 4), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
     /* query_sum_7 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum_7 + r_q, splat_any(0.0f));
@@ -10059,7 +10104,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_w2_2[h][r_q] = sum over r of sketch_g2_w2 * query_13 */
-    dot11_any(round_up(r_q1 - r_q0, 4), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
+    dot20_any(round_up(r_q1 - r_q0, 4), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
     /* query_14 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -10070,7 +10115,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_w3_2[r][r_q] = sum over h of sketch_g2_w3 * query_14 */
-    dot10_any(round_up(r_q1 - r_q0, 4), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
+    dot19_any(round_up(r_q1 - r_q0, 4), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
     /* query_15 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -10259,7 +10304,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
-        dot18_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
+        dot21_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t h = 0; h < 256; h++) {
@@ -10270,7 +10315,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_w1[r][j] = sum over h of sketch_g1_w1 * key_w0 */
-        dot19_any(round_up(j1 - j0, 4), sketch_g1_w1, key_w0, key_w1);
+        dot22_any(round_up(j1 - j0, 4), sketch_g1_w1, key_w0, key_w1);
         /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum_5 + j, splat_any(0.0f));
@@ -10316,7 +10361,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
-        dot20_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
+        dot23_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t h = 0; h < 256; h++) {
@@ -10327,7 +10372,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_w3[r][j] = sum over h of sketch_g1_w3 * key_w2 */
-        dot19_any(round_up(j1 - j0, 4), sketch_g1_w3, key_w2, key_w3);
+        dot22_any(round_up(j1 - j0, 4), sketch_g1_w3, key_w2, key_w3);
         /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_sum_4_34 = load_any(key_sum_4 + j);
@@ -10337,7 +10382,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot18_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile, key_w0_2);
+        dot21_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
@@ -10348,7 +10393,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_w1_2[r][j] = sum over h of sketch_g2_w1 * key_w0_2 */
-        dot19_any(round_up(j1 - j0, 4), sketch_g2_w1, key_w0_2, key_w1_2);
+        dot22_any(round_up(j1 - j0, 4), sketch_g2_w1, key_w0_2, key_w1_2);
         /* key_sum_7 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum_7 + j, splat_any(0.0f));
@@ -10394,7 +10439,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
-        dot20_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
+        dot23_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
@@ -10405,7 +10450,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
-        dot19_any(round_up(j1 - j0, 4), sketch_g2_w3, key_w2_2, key_w3_2);
+        dot22_any(round_up(j1 - j0, 4), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -10414,7 +10459,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* score[r_q][j] = sum over r of query_15 * key_w3 */
-        dot21_any(round_up(j1 - j0, 4), rows, query_15, key_w3, score);
+        dot24_any(round_up(j1 - j0, 4), rows, query_15, key_w3, score);
         /* score = score * score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -10446,7 +10491,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot22_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot25_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any in_region[32] = {0};
                 const int64_t t_43 = (r_q % n_q) + query_start;
@@ -10457,7 +10502,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot23_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot26_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -10589,7 +10634,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 713 && rows <= 64) return (struct version){.head = polysketch_learned_r32_few_v4, .tile = 0,
             .own = 222208, .of_pair = 128, .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
-        if (n_k >= 713) return (struct version){.head = polysketch_learned_r32_linear_v4, .tile = 0, .own = 156928,
+        if (n_k >= 713) return (struct version){.head = polysketch_learned_r32_linear_v4, .tile = 0, .own = 195840,
             .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = polysketch_learned_r32_few_v4,
             .tile = 0, .own = 222208, .of_pair = 128, .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
@@ -10600,7 +10645,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 713 && rows <= 64) return (struct version){.head = polysketch_learned_r32_few_v3, .tile = 0,
             .own = 222208, .of_pair = 128, .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
-        if (n_k >= 713) return (struct version){.head = polysketch_learned_r32_linear_v3, .tile = 0, .own = 156928,
+        if (n_k >= 713) return (struct version){.head = polysketch_learned_r32_linear_v3, .tile = 0, .own = 195840,
             .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = polysketch_learned_r32_few_v3,
             .tile = 0, .own = 222208, .of_pair = 128, .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
@@ -10609,7 +10654,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #endif
     if (n_k >= 713 && rows <= 64) return (struct version){.head = polysketch_learned_r32_few_any, .tile = 0,
         .own = 222208, .of_pair = 128, .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
-    if (n_k >= 713) return (struct version){.head = polysketch_learned_r32_linear_any, .tile = 0, .own = 156928,
+    if (n_k >= 713) return (struct version){.head = polysketch_learned_r32_linear_any, .tile = 0, .own = 195840,
         .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = polysketch_learned_r32_few_any, .tile = 0,
         .own = 222208, .of_pair = 128, .shared = 715520, .slot = 16640, .slots = 4, .together = 1};

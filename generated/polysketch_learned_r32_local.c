@@ -129,15 +129,15 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      404224 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 938880 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 967552 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 1041152 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      404224 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 938880 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 967552 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 1041152 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      288512 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 938880 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 967552 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 1041152 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -772,76 +772,91 @@ TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v4 APART void dot10_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot11_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot12_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot13_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot14_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot15_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot16_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot17_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot18_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot19_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot20_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot21_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot21_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot22_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot23_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot24_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot22_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot25_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot23_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot26_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot24_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot27_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -1574,23 +1589,23 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
-    float *const key_w0 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
-    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64 of 80] */
+    float *const key_w0 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
     float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_6 = (float *)(void *)(part->work + 8704); /* [j: 64] */
-    float *const key_w2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
-    float *const key_w0_2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w1_2 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 10752); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
     float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w3_2 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8704); /* [f: 192, j: 64] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10752); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 82432); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 102912); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 16) {
         store_v4(state_sum + (chunk - chunk0) * 34320 + f, splat_v4(0.0f));
@@ -1606,7 +1621,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum + j, splat_v4(0.0f));
@@ -1619,7 +1634,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_in[vector] += load_v4(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v4(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1635,9 +1650,9 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
             const vec_v4 t_1 = load_v4(key_sum + j) * 0.015625f;
             vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new2 = k_tile_0 - t_1;
-                store_v4(k_tile + d * 64 + j, k_tile_new2);
+                store_v4(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
@@ -1651,9 +1666,9 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
             const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_v4 key_sum_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_3 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_3 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new5 = k_tile_3 * t_4;
-                store_v4(k_tile + d * 64 + j, k_tile_new5);
+                store_v4(k_tile + d * 80 + j, k_tile_new5);
                 key_sum_3_in += k_tile_new5;
             }
             store_v4(key_sum_3 + j, load_v4(key_sum_3 + j) + key_sum_3_in);
@@ -1667,9 +1682,9 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
             const vec_v4 t_7 = load_v4(key_sum_3 + j) * 0.015625f;
             vec_v4 key_sum_4_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_6 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_6 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new8 = k_tile_6 - t_7;
-                store_v4(k_tile + d * 64 + j, k_tile_new8);
+                store_v4(k_tile + d * 80 + j, k_tile_new8);
                 key_sum_4_in += k_tile_new8 * k_tile_new8;
             }
             store_v4(key_sum_4 + j, load_v4(key_sum_4 + j) + key_sum_4_in);
@@ -1682,7 +1697,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_sum_4_9 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_3 + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_9) * sketch_g1_norm0_weight[d])
+                store_v4(key_3 + d * 80 + j, ((load_v4(k_tile + d * 80 + j) * key_sum_4_9) * sketch_g1_norm0_weight[d])
                     + sketch_g1_norm0_bias[d]);
             }
         }
@@ -1692,8 +1707,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
            */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_w0_10 = load_v4(key_w0 + h * 64 + j);
-                store_v4(key_w0 + h * 64 + j, (key_w0_10 * 0.5f) * (tanh_v4((key_w0_10 + (((key_w0_10 * key_w0_10) *
+                const vec_v4 key_w0_10 = load_v4(key_w0 + h * 80 + j);
+                store_v4(key_w0 + h * 80 + j, (key_w0_10 * 0.5f) * (tanh_v4((key_w0_10 + (((key_w0_10 * key_w0_10) *
                     key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -1711,7 +1726,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_5_in[vector] += load_v4(key_w1 + r * 64 + j);
+                    key_sum_5_in[vector] += load_v4(key_w1 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1727,9 +1742,9 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
             const vec_v4 t_12 = load_v4(key_sum_5 + j) * 0.03125f;
             vec_v4 key_sum_6_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v4 key_w1_11 = load_v4(key_w1 + r * 64 + j);
+                const vec_v4 key_w1_11 = load_v4(key_w1 + r * 80 + j);
                 const vec_v4 key_w1_new13 = key_w1_11 - t_12;
-                store_v4(key_w1 + r * 64 + j, key_w1_new13);
+                store_v4(key_w1 + r * 80 + j, key_w1_new13);
                 key_sum_6_in += key_w1_new13 * key_w1_new13;
             }
             store_v4(key_sum_6 + j, load_v4(key_sum_6 + j) + key_sum_6_in);
@@ -1739,7 +1754,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(key_sum_6 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_w1 + r * 64 + j, ((load_v4(key_w1 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
+                store_v4(key_w1 + r * 80 + j, ((load_v4(key_w1 + r * 80 + j) * t_14) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -1749,8 +1764,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
            */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_w2_15 = load_v4(key_w2 + h * 64 + j);
-                store_v4(key_w2 + h * 64 + j, (key_w2_15 * 0.5f) * (tanh_v4((key_w2_15 + (((key_w2_15 * key_w2_15) *
+                const vec_v4 key_w2_15 = load_v4(key_w2 + h * 80 + j);
+                store_v4(key_w2 + h * 80 + j, (key_w2_15 * 0.5f) * (tanh_v4((key_w2_15 + (((key_w2_15 * key_w2_15) *
                     key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -1760,7 +1775,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_sum_4_16 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_16) *
+                store_v4(k_tile + d * 80 + j, ((load_v4(k_tile + d * 80 + j) * key_sum_4_16) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -1770,8 +1785,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_w0_2_17 = load_v4(key_w0_2 + h * 64 + j);
-                store_v4(key_w0_2 + h * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_v4((key_w0_2_17 + (((key_w0_2_17 *
+                const vec_v4 key_w0_2_17 = load_v4(key_w0_2 + h * 80 + j);
+                store_v4(key_w0_2 + h * 80 + j, (key_w0_2_17 * 0.5f) * (tanh_v4((key_w0_2_17 + (((key_w0_2_17 *
                     key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -1789,7 +1804,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_7_in[vector] += load_v4(key_w1_2 + r * 64 + j);
+                    key_sum_7_in[vector] += load_v4(key_w1_2 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1805,9 +1820,9 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
             const vec_v4 t_19 = load_v4(key_sum_7 + j) * 0.03125f;
             vec_v4 key_sum_8_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v4 key_w1_2_18 = load_v4(key_w1_2 + r * 64 + j);
+                const vec_v4 key_w1_2_18 = load_v4(key_w1_2 + r * 80 + j);
                 const vec_v4 key_w1_2_new20 = key_w1_2_18 - t_19;
-                store_v4(key_w1_2 + r * 64 + j, key_w1_2_new20);
+                store_v4(key_w1_2 + r * 80 + j, key_w1_2_new20);
                 key_sum_8_in += key_w1_2_new20 * key_w1_2_new20;
             }
             store_v4(key_sum_8 + j, load_v4(key_sum_8 + j) + key_sum_8_in);
@@ -1817,7 +1832,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(key_sum_8 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_w1_2 + r * 64 + j, ((load_v4(key_w1_2 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) +
+                store_v4(key_w1_2 + r * 80 + j, ((load_v4(key_w1_2 + r * 80 + j) * t_21) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -1827,8 +1842,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_w2_2_22 = load_v4(key_w2_2 + h * 64 + j);
-                store_v4(key_w2_2 + h * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_v4((key_w2_2_22 + (((key_w2_2_22 *
+                const vec_v4 key_w2_2_22 = load_v4(key_w2_2 + h * 80 + j);
+                store_v4(key_w2_2 + h * 80 + j, (key_w2_2_22 * 0.5f) * (tanh_v4((key_w2_2_22 + (((key_w2_2_22 *
                     key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -1837,7 +1852,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_w3 + r * 64 + j, tanh_v4((load_v4(key_w3 + r * 64 + j) * load_v4(key_w3_2 + r * 64 + j)) *
+                store_v4(key_w3 + r * 80 + j, tanh_v4((load_v4(key_w3 + r * 80 + j) * load_v4(key_w3_2 + r * 80 + j)) *
                     0.176776695f) * 5.656854f);
             }
         }
@@ -1846,15 +1861,15 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
             /* key_features_2 = key_w3 * key_w3 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_w3 + (f % 32) * 64 + j) * load_v4(key_w3 +
-                        (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    store_v4(key_features_2 + (f - f0) * 80 + j, load_v4(key_w3 + (f % 32) * 80 + j) * load_v4(key_w3 +
+                        (((f % 32) + (f / 32)) % 32) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
                         mask_v4), term, splat_v4(0));
                 }
@@ -1948,40 +1963,40 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
     float *const query_sum_3 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 256); /* [d: 64, i: 64] */
-    float *const query_sum_4 = (float *)(void *)(part->work + 16640); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 16896); /* [d: 64, i: 64] */
-    float *const query_w0 = (float *)(void *)(part->work + 33280); /* [h: 256, i: 64] */
-    float *const query_w1 = (float *)(void *)(part->work + 16896); /* [r: 32, i: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 256); /* [d: 64, i: 64 of 80] */
+    float *const query_sum_4 = (float *)(void *)(part->work + 20736); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 20992); /* [d: 64, i: 64 of 80] */
+    float *const query_w0 = (float *)(void *)(part->work + 41472); /* [h: 256, i: 64 of 80] */
+    float *const query_w1 = (float *)(void *)(part->work + 20992); /* [r: 32, i: 64 of 80] */
     float *const query_sum_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_sum_6 = (float *)(void *)(part->work + 25088); /* [i: 64] */
-    float *const query_w2 = (float *)(void *)(part->work + 25088); /* [h: 256, i: 64] */
-    float *const query_w3 = (float *)(void *)(part->work + 16896); /* [r: 32, i: 64] */
-    float *const query_w0_2 = (float *)(void *)(part->work + 25088); /* [h: 256, i: 64] */
-    float *const query_w1_2 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64] */
-    float *const query_sum_7 = (float *)(void *)(part->work + 8192); /* [i: 64] */
-    float *const query_sum_8 = (float *)(void *)(part->work + 8448); /* [i: 64] */
-    float *const query_w2_2 = (float *)(void *)(part->work + 25088); /* [h: 256, i: 64] */
-    float *const query_w3_2 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64] */
-    float *const query_14 = (float *)(void *)(part->work + 25088); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 16384); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 16640); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 74240); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 74496); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 16896); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
+    float *const query_sum_6 = (float *)(void *)(part->work + 31232); /* [i: 64] */
+    float *const query_w2 = (float *)(void *)(part->work + 31232); /* [h: 256, i: 64 of 80] */
+    float *const query_w3 = (float *)(void *)(part->work + 20992); /* [r: 32, i: 64 of 80] */
+    float *const query_w0_2 = (float *)(void *)(part->work + 31232); /* [h: 256, i: 64 of 80] */
+    float *const query_w1_2 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64 of 80] */
+    float *const query_sum_7 = (float *)(void *)(part->work + 10240); /* [i: 64] */
+    float *const query_sum_8 = (float *)(void *)(part->work + 10496); /* [i: 64] */
+    float *const query_w2_2 = (float *)(void *)(part->work + 31232); /* [h: 256, i: 64 of 80] */
+    float *const query_w3_2 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64 of 80] */
+    float *const query_14 = (float *)(void *)(part->work + 31232); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 20480); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 20736); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 92672); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 92928); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 20992); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 41472); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 98816); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 49664); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 123392); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 61952); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_sum + i, splat_v4(0.0f));
@@ -1994,7 +2009,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        query_sum_in[vector] += load_v4(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v4(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2010,9 +2025,9 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                 const vec_v4 t_26 = load_v4(query_sum + i) * 0.015625f;
                 vec_v4 query_sum_2_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_25 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_25 = load_v4(q_tile + d * 80 + i);
                     const vec_v4 q_tile_new27 = q_tile_25 - t_26;
-                    store_v4(q_tile + d * 64 + i, q_tile_new27);
+                    store_v4(q_tile + d * 80 + i, q_tile_new27);
                     query_sum_2_in += q_tile_new27 * q_tile_new27;
                 }
                 store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in);
@@ -2026,9 +2041,9 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                 const vec_v4 t_29 = 1.0f / sqrt_v4((load_v4(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 vec_v4 query_sum_3_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_28 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_28 = load_v4(q_tile + d * 80 + i);
                     const vec_v4 q_tile_new30 = q_tile_28 * t_29;
-                    store_v4(q_tile + d * 64 + i, q_tile_new30);
+                    store_v4(q_tile + d * 80 + i, q_tile_new30);
                     query_sum_3_in += q_tile_new30;
                 }
                 store_v4(query_sum_3 + i, load_v4(query_sum_3 + i) + query_sum_3_in);
@@ -2042,8 +2057,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                 const vec_v4 t_31 = load_v4(query_sum_3 + i) * 0.015625f;
                 vec_v4 query_sum_4_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 query_2_new32 = load_v4(q_tile + d * 64 + i) - t_31;
-                    store_v4(query_2 + d * 64 + i, query_2_new32);
+                    const vec_v4 query_2_new32 = load_v4(q_tile + d * 80 + i) - t_31;
+                    store_v4(query_2 + d * 80 + i, query_2_new32);
                     query_sum_4_in += query_2_new32 * query_2_new32;
                 }
                 store_v4(query_sum_4 + i, load_v4(query_sum_4 + i) + query_sum_4_in);
@@ -2056,7 +2071,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_sum_4_33 = load_v4(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(query_3 + d * 64 + i, ((load_v4(query_2 + d * 64 + i) * query_sum_4_33) *
+                    store_v4(query_3 + d * 80 + i, ((load_v4(query_2 + d * 80 + i) * query_sum_4_33) *
                         sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                 }
             }
@@ -2066,8 +2081,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_w0_34 = load_v4(query_w0 + h * 64 + i);
-                    store_v4(query_w0 + h * 64 + i, (query_w0_34 * 0.5f) * (tanh_v4((query_w0_34 + (((query_w0_34 *
+                    const vec_v4 query_w0_34 = load_v4(query_w0 + h * 80 + i);
+                    store_v4(query_w0 + h * 80 + i, (query_w0_34 * 0.5f) * (tanh_v4((query_w0_34 + (((query_w0_34 *
                         query_w0_34) * query_w0_34) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -2085,7 +2100,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                 }
                 for (int64_t r = 0; r < 32; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        query_sum_5_in[vector] += load_v4(query_w1 + r * 64 + i);
+                        query_sum_5_in[vector] += load_v4(query_w1 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2101,9 +2116,9 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                 const vec_v4 t_36 = load_v4(query_sum_5 + i) * 0.03125f;
                 vec_v4 query_sum_6_in = (vec_v4){0};
                 for (int64_t r = 0; r < 32; r++) {
-                    const vec_v4 query_w1_35 = load_v4(query_w1 + r * 64 + i);
+                    const vec_v4 query_w1_35 = load_v4(query_w1 + r * 80 + i);
                     const vec_v4 query_w1_new37 = query_w1_35 - t_36;
-                    store_v4(query_w1 + r * 64 + i, query_w1_new37);
+                    store_v4(query_w1 + r * 80 + i, query_w1_new37);
                     query_sum_6_in += query_w1_new37 * query_w1_new37;
                 }
                 store_v4(query_sum_6 + i, load_v4(query_sum_6 + i) + query_sum_6_in);
@@ -2113,7 +2128,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_38 = 1.0f / sqrt_v4((load_v4(query_sum_6 + i) * 0.03125f) + 1e-05f);
                 for (int64_t r = 0; r < 32; r++) {
-                    store_v4(query_w1 + r * 64 + i, ((load_v4(query_w1 + r * 64 + i) * t_38) *
+                    store_v4(query_w1 + r * 80 + i, ((load_v4(query_w1 + r * 80 + i) * t_38) *
                         sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
             }
@@ -2123,8 +2138,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_w2_39 = load_v4(query_w2 + h * 64 + i);
-                    store_v4(query_w2 + h * 64 + i, (query_w2_39 * 0.5f) * (tanh_v4((query_w2_39 + (((query_w2_39 *
+                    const vec_v4 query_w2_39 = load_v4(query_w2 + h * 80 + i);
+                    store_v4(query_w2 + h * 80 + i, (query_w2_39 * 0.5f) * (tanh_v4((query_w2_39 + (((query_w2_39 *
                         query_w2_39) * query_w2_39) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -2134,7 +2149,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_sum_4_40 = load_v4(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(query_2 + d * 64 + i, ((load_v4(query_2 + d * 64 + i) * query_sum_4_40) *
+                    store_v4(query_2 + d * 80 + i, ((load_v4(query_2 + d * 80 + i) * query_sum_4_40) *
                         sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                 }
             }
@@ -2144,8 +2159,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_w0_2_41 = load_v4(query_w0_2 + h * 64 + i);
-                    store_v4(query_w0_2 + h * 64 + i, (query_w0_2_41 * 0.5f) * (tanh_v4((query_w0_2_41 +
+                    const vec_v4 query_w0_2_41 = load_v4(query_w0_2 + h * 80 + i);
+                    store_v4(query_w0_2 + h * 80 + i, (query_w0_2_41 * 0.5f) * (tanh_v4((query_w0_2_41 +
                         (((query_w0_2_41 * query_w0_2_41) * query_w0_2_41) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -2163,7 +2178,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                 }
                 for (int64_t r = 0; r < 32; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        query_sum_7_in[vector] += load_v4(query_w1_2 + r * 64 + i);
+                        query_sum_7_in[vector] += load_v4(query_w1_2 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2179,9 +2194,9 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                 const vec_v4 t_43 = load_v4(query_sum_7 + i) * 0.03125f;
                 vec_v4 query_sum_8_in = (vec_v4){0};
                 for (int64_t r = 0; r < 32; r++) {
-                    const vec_v4 query_w1_2_42 = load_v4(query_w1_2 + r * 64 + i);
+                    const vec_v4 query_w1_2_42 = load_v4(query_w1_2 + r * 80 + i);
                     const vec_v4 query_w1_2_new44 = query_w1_2_42 - t_43;
-                    store_v4(query_w1_2 + r * 64 + i, query_w1_2_new44);
+                    store_v4(query_w1_2 + r * 80 + i, query_w1_2_new44);
                     query_sum_8_in += query_w1_2_new44 * query_w1_2_new44;
                 }
                 store_v4(query_sum_8 + i, load_v4(query_sum_8 + i) + query_sum_8_in);
@@ -2191,7 +2206,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_45 = 1.0f / sqrt_v4((load_v4(query_sum_8 + i) * 0.03125f) + 1e-05f);
                 for (int64_t r = 0; r < 32; r++) {
-                    store_v4(query_w1_2 + r * 64 + i, ((load_v4(query_w1_2 + r * 64 + i) * t_45) *
+                    store_v4(query_w1_2 + r * 80 + i, ((load_v4(query_w1_2 + r * 80 + i) * t_45) *
                         sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
             }
@@ -2201,8 +2216,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_w2_2_46 = load_v4(query_w2_2 + h * 64 + i);
-                    store_v4(query_w2_2 + h * 64 + i, (query_w2_2_46 * 0.5f) * (tanh_v4((query_w2_2_46 +
+                    const vec_v4 query_w2_2_46 = load_v4(query_w2_2 + h * 80 + i);
+                    store_v4(query_w2_2 + h * 80 + i, (query_w2_2_46 * 0.5f) * (tanh_v4((query_w2_2_46 +
                         (((query_w2_2_46 * query_w2_2_46) * query_w2_2_46) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -2211,8 +2226,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
             for (int64_t r = 0; r < 32; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_w3 + r * 64 + i, tanh_v4((load_v4(query_w3 + r * 64 + i) * load_v4(query_w3_2 + r *
-                        64 + i)) * 0.176776695f) * 5.656854f);
+                    store_v4(query_w3 + r * 80 + i, tanh_v4((load_v4(query_w3 + r * 80 + i) * load_v4(query_w3_2 + r *
+                        80 + i)) * 0.176776695f) * 5.656854f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2224,7 +2239,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_from_state + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -2239,9 +2254,9 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 query_14_new47 = (load_v4(query_w3 + (f % 32) * 64 + i) * load_v4(query_w3 +
-                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
-                            store_v4(query_14 + (f - f0) * 64 + i, query_14_new47);
+                            const vec_v4 query_14_new47 = (load_v4(query_w3 + (f % 32) * 80 + i) * load_v4(query_w3 +
+                                (((f % 32) + (f / 32)) % 32) * 80 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            store_v4(query_14 + (f - f0) * 80 + i, query_14_new47);
                             row_sum_from_state_in[vector] += query_14_new47 * (state_sum[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -2262,14 +2277,14 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum + e * 80 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_sum_9 + j, splat_v4(0.0f));
@@ -2282,7 +2297,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            key_sum_9_in[vector] += load_v4(k_tile_2 + d * 64 + j);
+                            key_sum_9_in[vector] += load_v4(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -2298,9 +2313,9 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                     const vec_v4 t_49 = load_v4(key_sum_9 + j) * 0.015625f;
                     vec_v4 key_sum_10_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_2_48 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_48 = load_v4(k_tile_2 + d * 80 + j);
                         const vec_v4 k_tile_2_new50 = k_tile_2_48 - t_49;
-                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new50);
+                        store_v4(k_tile_2 + d * 80 + j, k_tile_2_new50);
                         key_sum_10_in += k_tile_2_new50 * k_tile_2_new50;
                     }
                     store_v4(key_sum_10 + j, load_v4(key_sum_10 + j) + key_sum_10_in);
@@ -2309,7 +2324,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_51 = 1.0f / sqrt_v4((load_v4(key_sum_10 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(k_tile_2 + d * 64 + j, load_v4(k_tile_2 + d * 64 + j) * t_51);
+                        store_v4(k_tile_2 + d * 80 + j, load_v4(k_tile_2 + d * 80 + j) * t_51);
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
@@ -2321,11 +2336,11 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                         const ints_v4 t_52 = (i0 + i + lane_v4) + query_start;
                         vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_53 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_53 = load_v4(score + j * 80 + i);
                             const vec_v4 t_54 = score_53 * score_53;
                             const vec_v4 score_new55 = pick_v4(__builtin_convertvector(((j0 + j) <= t_52) &
                                 (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v4), t_54 * t_54, splat_v4(0.0f));
-                            store_v4(score + j * 64 + i, score_new55);
+                            store_v4(score + j * 80 + i, score_new55);
                             row_sum_in += score_new55;
                         }
                         add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -2340,10 +2355,10 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                const vec_v4 score_56 = load_v4(score + j * 64 + i);
+                                const vec_v4 score_56 = load_v4(score + j * 80 + i);
                                 const vec_v4 t_57 = score_56 * score_56;
                                 const vec_v4 score_new58 = t_57 * t_57;
-                                store_v4(score + j * 64 + i, score_new58);
+                                store_v4(score + j * 80 + i, score_new58);
                                 row_sum_in[vector] += score_new58;
                             }
                         }
@@ -2364,7 +2379,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
                                 & (-(int64_t)t_59), mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot17_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -2375,12 +2390,12 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                 const vec_v4 t_60 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
                 const mask_v4 t_61 = t_60 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_61, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_60));
+                    store_v4(sum + e * 80 + i, pick_v4(t_61, splat_v4(0.0f),
+                        (load_v4(sum + e * 80 + i) + load_v4(sum_from_state + e * 80 + i)) / t_60));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v4(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -2475,11 +2490,11 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_begin_v4(const struct call
     float *const query_14 = (float *)(void *)(part->shared + 600320); /* [h: 256, r_q: 64] */
     float *const query_w3_2 = (float *)(void *)(part->shared + 665856); /* [r: 32, r_q: 64] */
     float *const query_15 = (float *)(void *)(part->shared + 674048); /* [r: 32, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 16); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum + r_q, splat_v4(0.0f));
@@ -2488,7 +2503,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_begin_v4(const struct call
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v4(q_tile + d * 64 + r_q);
+            query_sum_in += load_v4(q_tile + d * 80 + r_q);
         }
         store_v4(query_sum + r_q, load_v4(query_sum + r_q) + query_sum_in);
     }
@@ -2501,7 +2516,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_begin_v4(const struct call
         const vec_v4 t_0 = load_v4(query_sum + r_q) * 0.015625f;
         vec_v4 query_sum_2_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_new1 = load_v4(q_tile + d * 64 + r_q) - t_0;
+            const vec_v4 query_new1 = load_v4(q_tile + d * 80 + r_q) - t_0;
             store_v4(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -2550,7 +2565,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_begin_v4(const struct call
         }
     }
     /* query_w0[h][r_q] = sum over d of sketch_g1_w0 * query_5 */
-    dot10_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
+    dot18_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
     /* query_6 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -2561,7 +2576,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_begin_v4(const struct call
         }
     }
     /* query_w1[r][r_q] = sum over h of sketch_g1_w1 * query_6 */
-    dot11_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
+    dot19_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
     /* query_sum_5 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum_5 + r_q, splat_v4(0.0f));
@@ -2599,7 +2614,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_begin_v4(const struct call
         }
     }
     /* query_w2[h][r_q] = sum over r of sketch_g1_w2 * query_8 */
-    dot12_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
+    dot20_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
     /* query_9 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -2610,7 +2625,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_begin_v4(const struct call
         }
     }
     /* query_w3[r][r_q] = sum over h of sketch_g1_w3 * query_9 */
-    dot11_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
+    dot19_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
     /* query_10 = ((query_3 * query_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         const vec_v4 query_4_12 = load_v4(query_4 + r_q);
@@ -2620,7 +2635,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_begin_v4(const struct call
         }
     }
     /* query_w0_2[h][r_q] = sum over d of sketch_g2_w0 * query_10 */
-    dot10_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
+    dot18_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
     /* query_11 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -2631,7 +2646,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_begin_v4(const struct call
         }
     }
     /* query_w1_2[r][r_q] = sum over h of sketch_g2_w1 * query_11 */
-    dot11_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
+    dot19_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
     /* query_sum_7 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum_7 + r_q, splat_v4(0.0f));
@@ -2669,7 +2684,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_begin_v4(const struct call
         }
     }
     /* query_w2_2[h][r_q] = sum over r of sketch_g2_w2 * query_13 */
-    dot12_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
+    dot20_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
     /* query_14 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -2680,7 +2695,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_begin_v4(const struct call
         }
     }
     /* query_w3_2[r][r_q] = sum over h of sketch_g2_w3 * query_14 */
-    dot11_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
+    dot19_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
     /* query_15 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         for (int64_t r = 0; r < 32; r++) {
@@ -2871,7 +2886,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
             }
         }
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
-        dot18_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
+        dot21_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t h = 0; h < 256; h++) {
@@ -2882,7 +2897,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
             }
         }
         /* key_w1[r][j] = sum over h of sketch_g1_w1 * key_w0 */
-        dot19_v4(round_up(j1 - j0, 16), sketch_g1_w1, key_w0, key_w1);
+        dot22_v4(round_up(j1 - j0, 16), sketch_g1_w1, key_w0, key_w1);
         /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum_5 + j, splat_v4(0.0f));
@@ -2928,7 +2943,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
             }
         }
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
-        dot20_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
+        dot23_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t h = 0; h < 256; h++) {
@@ -2939,7 +2954,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
             }
         }
         /* key_w3[r][j] = sum over h of sketch_g1_w3 * key_w2 */
-        dot19_v4(round_up(j1 - j0, 16), sketch_g1_w3, key_w2, key_w3);
+        dot22_v4(round_up(j1 - j0, 16), sketch_g1_w3, key_w2, key_w3);
         /* key_3 = ((key_3 * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_sum_4_33 = load_v4(key_sum_4 + j);
@@ -2949,7 +2964,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
             }
         }
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * key_3 */
-        dot18_v4(round_up(j1 - j0, 16), sketch_g2_w0, key_3, key_w0_2);
+        dot21_v4(round_up(j1 - j0, 16), sketch_g2_w0, key_3, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
@@ -2960,7 +2975,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
             }
         }
         /* key_w1_2[r][j] = sum over h of sketch_g2_w1 * key_w0_2 */
-        dot19_v4(round_up(j1 - j0, 16), sketch_g2_w1, key_w0_2, key_w1_2);
+        dot22_v4(round_up(j1 - j0, 16), sketch_g2_w1, key_w0_2, key_w1_2);
         /* key_sum_7 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum_7 + j, splat_v4(0.0f));
@@ -3006,7 +3021,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
             }
         }
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
-        dot20_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
+        dot23_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
@@ -3017,7 +3032,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
             }
         }
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
-        dot19_v4(round_up(j1 - j0, 16), sketch_g2_w3, key_w2_2, key_w3_2);
+        dot22_v4(round_up(j1 - j0, 16), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3026,9 +3041,9 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
             }
         }
         /* score[r_q][j] = sum over r of query_15 * key_w3 */
-        dot21_v4(round_up(j1 - j0, 16), rows, query_15, key_w3, score);
+        dot24_v4(round_up(j1 - j0, 16), rows, query_15, key_w3, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
-        dot22_v4(round_up(j1 - j0, 16), rows, query_2, k_tile, score_2);
+        dot25_v4(round_up(j1 - j0, 16), rows, query_2, k_tile, score_2);
         /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3068,7 +3083,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot23_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot26_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 in_region[8] = {0};
                 const int64_t t_47 = (r_q % n_q) + query_start;
@@ -3079,7 +3094,7 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot24_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot27_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -3681,76 +3696,91 @@ TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v3 APART void dot10_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot11_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot12_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot15_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot16_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot17_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot18_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot19_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot20_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot21_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot21_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot22_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot23_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot24_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot22_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot25_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot23_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot26_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot24_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot27_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -4483,23 +4513,23 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
-    float *const key_w0 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
-    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64 of 80] */
+    float *const key_w0 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
     float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_6 = (float *)(void *)(part->work + 8704); /* [j: 64] */
-    float *const key_w2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
-    float *const key_w0_2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w1_2 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 10752); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
     float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w3_2 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8704); /* [f: 192, j: 64] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10752); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 82432); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 102912); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 8) {
         store_v3(state_sum + (chunk - chunk0) * 34320 + f, splat_v3(0.0f));
@@ -4515,7 +4545,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum + j, splat_v3(0.0f));
@@ -4528,7 +4558,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_in[vector] += load_v3(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v3(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -4544,9 +4574,9 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
             const vec_v3 t_1 = load_v3(key_sum + j) * 0.015625f;
             vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new2 = k_tile_0 - t_1;
-                store_v3(k_tile + d * 64 + j, k_tile_new2);
+                store_v3(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
@@ -4560,9 +4590,9 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
             const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_v3 key_sum_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_3 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_3 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new5 = k_tile_3 * t_4;
-                store_v3(k_tile + d * 64 + j, k_tile_new5);
+                store_v3(k_tile + d * 80 + j, k_tile_new5);
                 key_sum_3_in += k_tile_new5;
             }
             store_v3(key_sum_3 + j, load_v3(key_sum_3 + j) + key_sum_3_in);
@@ -4576,9 +4606,9 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
             const vec_v3 t_7 = load_v3(key_sum_3 + j) * 0.015625f;
             vec_v3 key_sum_4_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_6 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_6 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new8 = k_tile_6 - t_7;
-                store_v3(k_tile + d * 64 + j, k_tile_new8);
+                store_v3(k_tile + d * 80 + j, k_tile_new8);
                 key_sum_4_in += k_tile_new8 * k_tile_new8;
             }
             store_v3(key_sum_4 + j, load_v3(key_sum_4 + j) + key_sum_4_in);
@@ -4591,7 +4621,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_sum_4_9 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_3 + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_9) * sketch_g1_norm0_weight[d])
+                store_v3(key_3 + d * 80 + j, ((load_v3(k_tile + d * 80 + j) * key_sum_4_9) * sketch_g1_norm0_weight[d])
                     + sketch_g1_norm0_bias[d]);
             }
         }
@@ -4601,8 +4631,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
            */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_w0_10 = load_v3(key_w0 + h * 64 + j);
-                store_v3(key_w0 + h * 64 + j, (key_w0_10 * 0.5f) * (tanh_v3((key_w0_10 + (((key_w0_10 * key_w0_10) *
+                const vec_v3 key_w0_10 = load_v3(key_w0 + h * 80 + j);
+                store_v3(key_w0 + h * 80 + j, (key_w0_10 * 0.5f) * (tanh_v3((key_w0_10 + (((key_w0_10 * key_w0_10) *
                     key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -4620,7 +4650,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_5_in[vector] += load_v3(key_w1 + r * 64 + j);
+                    key_sum_5_in[vector] += load_v3(key_w1 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -4636,9 +4666,9 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
             const vec_v3 t_12 = load_v3(key_sum_5 + j) * 0.03125f;
             vec_v3 key_sum_6_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v3 key_w1_11 = load_v3(key_w1 + r * 64 + j);
+                const vec_v3 key_w1_11 = load_v3(key_w1 + r * 80 + j);
                 const vec_v3 key_w1_new13 = key_w1_11 - t_12;
-                store_v3(key_w1 + r * 64 + j, key_w1_new13);
+                store_v3(key_w1 + r * 80 + j, key_w1_new13);
                 key_sum_6_in += key_w1_new13 * key_w1_new13;
             }
             store_v3(key_sum_6 + j, load_v3(key_sum_6 + j) + key_sum_6_in);
@@ -4648,7 +4678,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(key_sum_6 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_w1 + r * 64 + j, ((load_v3(key_w1 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
+                store_v3(key_w1 + r * 80 + j, ((load_v3(key_w1 + r * 80 + j) * t_14) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -4658,8 +4688,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
            */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_w2_15 = load_v3(key_w2 + h * 64 + j);
-                store_v3(key_w2 + h * 64 + j, (key_w2_15 * 0.5f) * (tanh_v3((key_w2_15 + (((key_w2_15 * key_w2_15) *
+                const vec_v3 key_w2_15 = load_v3(key_w2 + h * 80 + j);
+                store_v3(key_w2 + h * 80 + j, (key_w2_15 * 0.5f) * (tanh_v3((key_w2_15 + (((key_w2_15 * key_w2_15) *
                     key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -4669,7 +4699,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_sum_4_16 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_16) *
+                store_v3(k_tile + d * 80 + j, ((load_v3(k_tile + d * 80 + j) * key_sum_4_16) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -4679,8 +4709,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_w0_2_17 = load_v3(key_w0_2 + h * 64 + j);
-                store_v3(key_w0_2 + h * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_v3((key_w0_2_17 + (((key_w0_2_17 *
+                const vec_v3 key_w0_2_17 = load_v3(key_w0_2 + h * 80 + j);
+                store_v3(key_w0_2 + h * 80 + j, (key_w0_2_17 * 0.5f) * (tanh_v3((key_w0_2_17 + (((key_w0_2_17 *
                     key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -4698,7 +4728,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_7_in[vector] += load_v3(key_w1_2 + r * 64 + j);
+                    key_sum_7_in[vector] += load_v3(key_w1_2 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -4714,9 +4744,9 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
             const vec_v3 t_19 = load_v3(key_sum_7 + j) * 0.03125f;
             vec_v3 key_sum_8_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v3 key_w1_2_18 = load_v3(key_w1_2 + r * 64 + j);
+                const vec_v3 key_w1_2_18 = load_v3(key_w1_2 + r * 80 + j);
                 const vec_v3 key_w1_2_new20 = key_w1_2_18 - t_19;
-                store_v3(key_w1_2 + r * 64 + j, key_w1_2_new20);
+                store_v3(key_w1_2 + r * 80 + j, key_w1_2_new20);
                 key_sum_8_in += key_w1_2_new20 * key_w1_2_new20;
             }
             store_v3(key_sum_8 + j, load_v3(key_sum_8 + j) + key_sum_8_in);
@@ -4726,7 +4756,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(key_sum_8 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_w1_2 + r * 64 + j, ((load_v3(key_w1_2 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) +
+                store_v3(key_w1_2 + r * 80 + j, ((load_v3(key_w1_2 + r * 80 + j) * t_21) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -4736,8 +4766,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_w2_2_22 = load_v3(key_w2_2 + h * 64 + j);
-                store_v3(key_w2_2 + h * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_v3((key_w2_2_22 + (((key_w2_2_22 *
+                const vec_v3 key_w2_2_22 = load_v3(key_w2_2 + h * 80 + j);
+                store_v3(key_w2_2 + h * 80 + j, (key_w2_2_22 * 0.5f) * (tanh_v3((key_w2_2_22 + (((key_w2_2_22 *
                     key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -4746,7 +4776,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_w3 + r * 64 + j, tanh_v3((load_v3(key_w3 + r * 64 + j) * load_v3(key_w3_2 + r * 64 + j)) *
+                store_v3(key_w3 + r * 80 + j, tanh_v3((load_v3(key_w3 + r * 80 + j) * load_v3(key_w3_2 + r * 80 + j)) *
                     0.176776695f) * 5.656854f);
             }
         }
@@ -4755,15 +4785,15 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
             /* key_features_2 = key_w3 * key_w3 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_w3 + (f % 32) * 64 + j) * load_v3(key_w3 +
-                        (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    store_v3(key_features_2 + (f - f0) * 80 + j, load_v3(key_w3 + (f % 32) * 80 + j) * load_v3(key_w3 +
+                        (((f % 32) + (f / 32)) % 32) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
                         mask_v3), term, splat_v3(0));
                 }
@@ -4857,40 +4887,40 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
     float *const query_sum_3 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 256); /* [d: 64, i: 64] */
-    float *const query_sum_4 = (float *)(void *)(part->work + 16640); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 16896); /* [d: 64, i: 64] */
-    float *const query_w0 = (float *)(void *)(part->work + 33280); /* [h: 256, i: 64] */
-    float *const query_w1 = (float *)(void *)(part->work + 16896); /* [r: 32, i: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 256); /* [d: 64, i: 64 of 80] */
+    float *const query_sum_4 = (float *)(void *)(part->work + 20736); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 20992); /* [d: 64, i: 64 of 80] */
+    float *const query_w0 = (float *)(void *)(part->work + 41472); /* [h: 256, i: 64 of 80] */
+    float *const query_w1 = (float *)(void *)(part->work + 20992); /* [r: 32, i: 64 of 80] */
     float *const query_sum_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_sum_6 = (float *)(void *)(part->work + 25088); /* [i: 64] */
-    float *const query_w2 = (float *)(void *)(part->work + 25088); /* [h: 256, i: 64] */
-    float *const query_w3 = (float *)(void *)(part->work + 16896); /* [r: 32, i: 64] */
-    float *const query_w0_2 = (float *)(void *)(part->work + 25088); /* [h: 256, i: 64] */
-    float *const query_w1_2 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64] */
-    float *const query_sum_7 = (float *)(void *)(part->work + 8192); /* [i: 64] */
-    float *const query_sum_8 = (float *)(void *)(part->work + 8448); /* [i: 64] */
-    float *const query_w2_2 = (float *)(void *)(part->work + 25088); /* [h: 256, i: 64] */
-    float *const query_w3_2 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64] */
-    float *const query_14 = (float *)(void *)(part->work + 25088); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 16384); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 16640); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 74240); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 74496); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 16896); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
+    float *const query_sum_6 = (float *)(void *)(part->work + 31232); /* [i: 64] */
+    float *const query_w2 = (float *)(void *)(part->work + 31232); /* [h: 256, i: 64 of 80] */
+    float *const query_w3 = (float *)(void *)(part->work + 20992); /* [r: 32, i: 64 of 80] */
+    float *const query_w0_2 = (float *)(void *)(part->work + 31232); /* [h: 256, i: 64 of 80] */
+    float *const query_w1_2 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64 of 80] */
+    float *const query_sum_7 = (float *)(void *)(part->work + 10240); /* [i: 64] */
+    float *const query_sum_8 = (float *)(void *)(part->work + 10496); /* [i: 64] */
+    float *const query_w2_2 = (float *)(void *)(part->work + 31232); /* [h: 256, i: 64 of 80] */
+    float *const query_w3_2 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64 of 80] */
+    float *const query_14 = (float *)(void *)(part->work + 31232); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 20480); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 20736); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 92672); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 92928); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 20992); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 41472); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 98816); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 49664); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 123392); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 61952); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_sum + i, splat_v3(0.0f));
@@ -4903,7 +4933,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        query_sum_in[vector] += load_v3(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v3(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -4919,9 +4949,9 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 const vec_v3 t_26 = load_v3(query_sum + i) * 0.015625f;
                 vec_v3 query_sum_2_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_25 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_25 = load_v3(q_tile + d * 80 + i);
                     const vec_v3 q_tile_new27 = q_tile_25 - t_26;
-                    store_v3(q_tile + d * 64 + i, q_tile_new27);
+                    store_v3(q_tile + d * 80 + i, q_tile_new27);
                     query_sum_2_in += q_tile_new27 * q_tile_new27;
                 }
                 store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in);
@@ -4935,9 +4965,9 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 const vec_v3 t_29 = 1.0f / sqrt_v3((load_v3(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 vec_v3 query_sum_3_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_28 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_28 = load_v3(q_tile + d * 80 + i);
                     const vec_v3 q_tile_new30 = q_tile_28 * t_29;
-                    store_v3(q_tile + d * 64 + i, q_tile_new30);
+                    store_v3(q_tile + d * 80 + i, q_tile_new30);
                     query_sum_3_in += q_tile_new30;
                 }
                 store_v3(query_sum_3 + i, load_v3(query_sum_3 + i) + query_sum_3_in);
@@ -4951,8 +4981,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 const vec_v3 t_31 = load_v3(query_sum_3 + i) * 0.015625f;
                 vec_v3 query_sum_4_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 query_2_new32 = load_v3(q_tile + d * 64 + i) - t_31;
-                    store_v3(query_2 + d * 64 + i, query_2_new32);
+                    const vec_v3 query_2_new32 = load_v3(q_tile + d * 80 + i) - t_31;
+                    store_v3(query_2 + d * 80 + i, query_2_new32);
                     query_sum_4_in += query_2_new32 * query_2_new32;
                 }
                 store_v3(query_sum_4 + i, load_v3(query_sum_4 + i) + query_sum_4_in);
@@ -4965,7 +4995,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_sum_4_33 = load_v3(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(query_3 + d * 64 + i, ((load_v3(query_2 + d * 64 + i) * query_sum_4_33) *
+                    store_v3(query_3 + d * 80 + i, ((load_v3(query_2 + d * 80 + i) * query_sum_4_33) *
                         sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                 }
             }
@@ -4975,8 +5005,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_w0_34 = load_v3(query_w0 + h * 64 + i);
-                    store_v3(query_w0 + h * 64 + i, (query_w0_34 * 0.5f) * (tanh_v3((query_w0_34 + (((query_w0_34 *
+                    const vec_v3 query_w0_34 = load_v3(query_w0 + h * 80 + i);
+                    store_v3(query_w0 + h * 80 + i, (query_w0_34 * 0.5f) * (tanh_v3((query_w0_34 + (((query_w0_34 *
                         query_w0_34) * query_w0_34) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -4994,7 +5024,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 }
                 for (int64_t r = 0; r < 32; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        query_sum_5_in[vector] += load_v3(query_w1 + r * 64 + i);
+                        query_sum_5_in[vector] += load_v3(query_w1 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -5010,9 +5040,9 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 const vec_v3 t_36 = load_v3(query_sum_5 + i) * 0.03125f;
                 vec_v3 query_sum_6_in = (vec_v3){0};
                 for (int64_t r = 0; r < 32; r++) {
-                    const vec_v3 query_w1_35 = load_v3(query_w1 + r * 64 + i);
+                    const vec_v3 query_w1_35 = load_v3(query_w1 + r * 80 + i);
                     const vec_v3 query_w1_new37 = query_w1_35 - t_36;
-                    store_v3(query_w1 + r * 64 + i, query_w1_new37);
+                    store_v3(query_w1 + r * 80 + i, query_w1_new37);
                     query_sum_6_in += query_w1_new37 * query_w1_new37;
                 }
                 store_v3(query_sum_6 + i, load_v3(query_sum_6 + i) + query_sum_6_in);
@@ -5022,7 +5052,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_38 = 1.0f / sqrt_v3((load_v3(query_sum_6 + i) * 0.03125f) + 1e-05f);
                 for (int64_t r = 0; r < 32; r++) {
-                    store_v3(query_w1 + r * 64 + i, ((load_v3(query_w1 + r * 64 + i) * t_38) *
+                    store_v3(query_w1 + r * 80 + i, ((load_v3(query_w1 + r * 80 + i) * t_38) *
                         sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
             }
@@ -5032,8 +5062,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_w2_39 = load_v3(query_w2 + h * 64 + i);
-                    store_v3(query_w2 + h * 64 + i, (query_w2_39 * 0.5f) * (tanh_v3((query_w2_39 + (((query_w2_39 *
+                    const vec_v3 query_w2_39 = load_v3(query_w2 + h * 80 + i);
+                    store_v3(query_w2 + h * 80 + i, (query_w2_39 * 0.5f) * (tanh_v3((query_w2_39 + (((query_w2_39 *
                         query_w2_39) * query_w2_39) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -5043,7 +5073,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_sum_4_40 = load_v3(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(query_2 + d * 64 + i, ((load_v3(query_2 + d * 64 + i) * query_sum_4_40) *
+                    store_v3(query_2 + d * 80 + i, ((load_v3(query_2 + d * 80 + i) * query_sum_4_40) *
                         sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                 }
             }
@@ -5053,8 +5083,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_w0_2_41 = load_v3(query_w0_2 + h * 64 + i);
-                    store_v3(query_w0_2 + h * 64 + i, (query_w0_2_41 * 0.5f) * (tanh_v3((query_w0_2_41 +
+                    const vec_v3 query_w0_2_41 = load_v3(query_w0_2 + h * 80 + i);
+                    store_v3(query_w0_2 + h * 80 + i, (query_w0_2_41 * 0.5f) * (tanh_v3((query_w0_2_41 +
                         (((query_w0_2_41 * query_w0_2_41) * query_w0_2_41) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -5072,7 +5102,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 }
                 for (int64_t r = 0; r < 32; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        query_sum_7_in[vector] += load_v3(query_w1_2 + r * 64 + i);
+                        query_sum_7_in[vector] += load_v3(query_w1_2 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -5088,9 +5118,9 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 const vec_v3 t_43 = load_v3(query_sum_7 + i) * 0.03125f;
                 vec_v3 query_sum_8_in = (vec_v3){0};
                 for (int64_t r = 0; r < 32; r++) {
-                    const vec_v3 query_w1_2_42 = load_v3(query_w1_2 + r * 64 + i);
+                    const vec_v3 query_w1_2_42 = load_v3(query_w1_2 + r * 80 + i);
                     const vec_v3 query_w1_2_new44 = query_w1_2_42 - t_43;
-                    store_v3(query_w1_2 + r * 64 + i, query_w1_2_new44);
+                    store_v3(query_w1_2 + r * 80 + i, query_w1_2_new44);
                     query_sum_8_in += query_w1_2_new44 * query_w1_2_new44;
                 }
                 store_v3(query_sum_8 + i, load_v3(query_sum_8 + i) + query_sum_8_in);
@@ -5100,7 +5130,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_45 = 1.0f / sqrt_v3((load_v3(query_sum_8 + i) * 0.03125f) + 1e-05f);
                 for (int64_t r = 0; r < 32; r++) {
-                    store_v3(query_w1_2 + r * 64 + i, ((load_v3(query_w1_2 + r * 64 + i) * t_45) *
+                    store_v3(query_w1_2 + r * 80 + i, ((load_v3(query_w1_2 + r * 80 + i) * t_45) *
                         sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
             }
@@ -5110,8 +5140,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_w2_2_46 = load_v3(query_w2_2 + h * 64 + i);
-                    store_v3(query_w2_2 + h * 64 + i, (query_w2_2_46 * 0.5f) * (tanh_v3((query_w2_2_46 +
+                    const vec_v3 query_w2_2_46 = load_v3(query_w2_2 + h * 80 + i);
+                    store_v3(query_w2_2 + h * 80 + i, (query_w2_2_46 * 0.5f) * (tanh_v3((query_w2_2_46 +
                         (((query_w2_2_46 * query_w2_2_46) * query_w2_2_46) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -5120,8 +5150,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
             for (int64_t r = 0; r < 32; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_w3 + r * 64 + i, tanh_v3((load_v3(query_w3 + r * 64 + i) * load_v3(query_w3_2 + r *
-                        64 + i)) * 0.176776695f) * 5.656854f);
+                    store_v3(query_w3 + r * 80 + i, tanh_v3((load_v3(query_w3 + r * 80 + i) * load_v3(query_w3_2 + r *
+                        80 + i)) * 0.176776695f) * 5.656854f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -5133,7 +5163,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_from_state + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -5148,9 +5178,9 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 query_14_new47 = (load_v3(query_w3 + (f % 32) * 64 + i) * load_v3(query_w3 +
-                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
-                            store_v3(query_14 + (f - f0) * 64 + i, query_14_new47);
+                            const vec_v3 query_14_new47 = (load_v3(query_w3 + (f % 32) * 80 + i) * load_v3(query_w3 +
+                                (((f % 32) + (f / 32)) % 32) * 80 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            store_v3(query_14 + (f - f0) * 80 + i, query_14_new47);
                             row_sum_from_state_in[vector] += query_14_new47 * (state_sum[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -5171,14 +5201,14 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum + e * 80 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_sum_9 + j, splat_v3(0.0f));
@@ -5191,7 +5221,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            key_sum_9_in[vector] += load_v3(k_tile_2 + d * 64 + j);
+                            key_sum_9_in[vector] += load_v3(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -5207,9 +5237,9 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                     const vec_v3 t_49 = load_v3(key_sum_9 + j) * 0.015625f;
                     vec_v3 key_sum_10_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 k_tile_2_48 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_48 = load_v3(k_tile_2 + d * 80 + j);
                         const vec_v3 k_tile_2_new50 = k_tile_2_48 - t_49;
-                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new50);
+                        store_v3(k_tile_2 + d * 80 + j, k_tile_2_new50);
                         key_sum_10_in += k_tile_2_new50 * k_tile_2_new50;
                     }
                     store_v3(key_sum_10 + j, load_v3(key_sum_10 + j) + key_sum_10_in);
@@ -5218,7 +5248,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_51 = 1.0f / sqrt_v3((load_v3(key_sum_10 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(k_tile_2 + d * 64 + j, load_v3(k_tile_2 + d * 64 + j) * t_51);
+                        store_v3(k_tile_2 + d * 80 + j, load_v3(k_tile_2 + d * 80 + j) * t_51);
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
@@ -5230,11 +5260,11 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                         const ints_v3 t_52 = (i0 + i + lane_v3) + query_start;
                         vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_53 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_53 = load_v3(score + j * 80 + i);
                             const vec_v3 t_54 = score_53 * score_53;
                             const vec_v3 score_new55 = pick_v3(__builtin_convertvector(((j0 + j) <= t_52) &
                                 (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v3), t_54 * t_54, splat_v3(0.0f));
-                            store_v3(score + j * 64 + i, score_new55);
+                            store_v3(score + j * 80 + i, score_new55);
                             row_sum_in += score_new55;
                         }
                         add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -5249,10 +5279,10 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                const vec_v3 score_56 = load_v3(score + j * 64 + i);
+                                const vec_v3 score_56 = load_v3(score + j * 80 + i);
                                 const vec_v3 t_57 = score_56 * score_56;
                                 const vec_v3 score_new58 = t_57 * t_57;
-                                store_v3(score + j * 64 + i, score_new58);
+                                store_v3(score + j * 80 + i, score_new58);
                                 row_sum_in[vector] += score_new58;
                             }
                         }
@@ -5273,7 +5303,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
                                 & (-(int64_t)t_59), mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot17_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -5284,12 +5314,12 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 const vec_v3 t_60 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
                 const mask_v3 t_61 = t_60 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_61, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_60));
+                    store_v3(sum + e * 80 + i, pick_v3(t_61, splat_v3(0.0f),
+                        (load_v3(sum + e * 80 + i) + load_v3(sum_from_state + e * 80 + i)) / t_60));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v3(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -5384,11 +5414,11 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
     float *const query_14 = (float *)(void *)(part->shared + 600320); /* [h: 256, r_q: 64] */
     float *const query_w3_2 = (float *)(void *)(part->shared + 665856); /* [r: 32, r_q: 64] */
     float *const query_15 = (float *)(void *)(part->shared + 674048); /* [r: 32, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 8); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum + r_q, splat_v3(0.0f));
@@ -5397,7 +5427,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v3(q_tile + d * 64 + r_q);
+            query_sum_in += load_v3(q_tile + d * 80 + r_q);
         }
         store_v3(query_sum + r_q, load_v3(query_sum + r_q) + query_sum_in);
     }
@@ -5410,7 +5440,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
         const vec_v3 t_0 = load_v3(query_sum + r_q) * 0.015625f;
         vec_v3 query_sum_2_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_new1 = load_v3(q_tile + d * 64 + r_q) - t_0;
+            const vec_v3 query_new1 = load_v3(q_tile + d * 80 + r_q) - t_0;
             store_v3(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -5459,7 +5489,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
         }
     }
     /* query_w0[h][r_q] = sum over d of sketch_g1_w0 * query_5 */
-    dot10_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
+    dot18_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
     /* query_6 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5470,7 +5500,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
         }
     }
     /* query_w1[r][r_q] = sum over h of sketch_g1_w1 * query_6 */
-    dot11_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
+    dot19_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
     /* query_sum_5 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum_5 + r_q, splat_v3(0.0f));
@@ -5508,7 +5538,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
         }
     }
     /* query_w2[h][r_q] = sum over r of sketch_g1_w2 * query_8 */
-    dot12_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
+    dot20_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
     /* query_9 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5519,7 +5549,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
         }
     }
     /* query_w3[r][r_q] = sum over h of sketch_g1_w3 * query_9 */
-    dot11_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
+    dot19_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
     /* query_10 = ((query_3 * query_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         const vec_v3 query_4_12 = load_v3(query_4 + r_q);
@@ -5529,7 +5559,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
         }
     }
     /* query_w0_2[h][r_q] = sum over d of sketch_g2_w0 * query_10 */
-    dot10_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
+    dot18_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
     /* query_11 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5540,7 +5570,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
         }
     }
     /* query_w1_2[r][r_q] = sum over h of sketch_g2_w1 * query_11 */
-    dot11_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
+    dot19_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
     /* query_sum_7 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum_7 + r_q, splat_v3(0.0f));
@@ -5578,7 +5608,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
         }
     }
     /* query_w2_2[h][r_q] = sum over r of sketch_g2_w2 * query_13 */
-    dot12_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
+    dot20_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
     /* query_14 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5589,7 +5619,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_begin_v3(const struct call
         }
     }
     /* query_w3_2[r][r_q] = sum over h of sketch_g2_w3 * query_14 */
-    dot11_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
+    dot19_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
     /* query_15 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 32; r++) {
@@ -5780,7 +5810,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
-        dot18_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
+        dot21_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t h = 0; h < 256; h++) {
@@ -5791,7 +5821,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_w1[r][j] = sum over h of sketch_g1_w1 * key_w0 */
-        dot19_v3(round_up(j1 - j0, 8), sketch_g1_w1, key_w0, key_w1);
+        dot22_v3(round_up(j1 - j0, 8), sketch_g1_w1, key_w0, key_w1);
         /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum_5 + j, splat_v3(0.0f));
@@ -5837,7 +5867,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
-        dot20_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
+        dot23_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t h = 0; h < 256; h++) {
@@ -5848,7 +5878,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_w3[r][j] = sum over h of sketch_g1_w3 * key_w2 */
-        dot19_v3(round_up(j1 - j0, 8), sketch_g1_w3, key_w2, key_w3);
+        dot22_v3(round_up(j1 - j0, 8), sketch_g1_w3, key_w2, key_w3);
         /* key_3 = ((key_3 * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_sum_4_33 = load_v3(key_sum_4 + j);
@@ -5858,7 +5888,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * key_3 */
-        dot18_v3(round_up(j1 - j0, 8), sketch_g2_w0, key_3, key_w0_2);
+        dot21_v3(round_up(j1 - j0, 8), sketch_g2_w0, key_3, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
@@ -5869,7 +5899,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_w1_2[r][j] = sum over h of sketch_g2_w1 * key_w0_2 */
-        dot19_v3(round_up(j1 - j0, 8), sketch_g2_w1, key_w0_2, key_w1_2);
+        dot22_v3(round_up(j1 - j0, 8), sketch_g2_w1, key_w0_2, key_w1_2);
         /* key_sum_7 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum_7 + j, splat_v3(0.0f));
@@ -5915,7 +5945,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
-        dot20_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
+        dot23_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
@@ -5926,7 +5956,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
-        dot19_v3(round_up(j1 - j0, 8), sketch_g2_w3, key_w2_2, key_w3_2);
+        dot22_v3(round_up(j1 - j0, 8), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5935,9 +5965,9 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* score[r_q][j] = sum over r of query_15 * key_w3 */
-        dot21_v3(round_up(j1 - j0, 8), rows, query_15, key_w3, score);
+        dot24_v3(round_up(j1 - j0, 8), rows, query_15, key_w3, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
-        dot22_v3(round_up(j1 - j0, 8), rows, query_2, k_tile, score_2);
+        dot25_v3(round_up(j1 - j0, 8), rows, query_2, k_tile, score_2);
         /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5977,7 +6007,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot23_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot26_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 in_region[16] = {0};
                 const int64_t t_47 = (r_q % n_q) + query_start;
@@ -5988,7 +6018,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot24_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot27_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -6579,76 +6609,91 @@ APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 APART void dot10_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256,
-        b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot12_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256,
-        b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot14_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot15_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot16_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot17_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot18_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256,
-        b, /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot19_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot20_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256,
+        b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot21_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256,
         b, /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot21_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot22_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot23_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/256,
+        b, /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot24_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot22_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot25_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot23_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot26_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot24_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot27_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
@@ -7381,23 +7426,23 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
-    float *const key_w0 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
-    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64 of 80] */
+    float *const key_w0 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
     float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_6 = (float *)(void *)(part->work + 8704); /* [j: 64] */
-    float *const key_w2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
-    float *const key_w0_2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w1_2 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 10752); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
     float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_2 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
-    float *const key_w3_2 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8704); /* [f: 192, j: 64] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10752); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 82432); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 102912); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 4) {
         store_any(state_sum + (chunk - chunk0) * 34320 + f, splat_any(0.0f));
@@ -7413,7 +7458,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum + j, splat_any(0.0f));
@@ -7426,7 +7471,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_in[vector] += load_any(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_any(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -7442,9 +7487,9 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             const vec_any t_1 = load_any(key_sum + j) * 0.015625f;
             vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_0 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new2 = k_tile_0 - t_1;
-                store_any(k_tile + d * 64 + j, k_tile_new2);
+                store_any(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
@@ -7458,9 +7503,9 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             const vec_any t_4 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_any key_sum_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_3 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_3 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new5 = k_tile_3 * t_4;
-                store_any(k_tile + d * 64 + j, k_tile_new5);
+                store_any(k_tile + d * 80 + j, k_tile_new5);
                 key_sum_3_in += k_tile_new5;
             }
             store_any(key_sum_3 + j, load_any(key_sum_3 + j) + key_sum_3_in);
@@ -7474,9 +7519,9 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             const vec_any t_7 = load_any(key_sum_3 + j) * 0.015625f;
             vec_any key_sum_4_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_6 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_6 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new8 = k_tile_6 - t_7;
-                store_any(k_tile + d * 64 + j, k_tile_new8);
+                store_any(k_tile + d * 80 + j, k_tile_new8);
                 key_sum_4_in += k_tile_new8 * k_tile_new8;
             }
             store_any(key_sum_4 + j, load_any(key_sum_4 + j) + key_sum_4_in);
@@ -7489,7 +7534,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_sum_4_9 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_3 + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_9) *
+                store_any(key_3 + d * 80 + j, ((load_any(k_tile + d * 80 + j) * key_sum_4_9) *
                     sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
@@ -7499,8 +7544,8 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
            */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_w0_10 = load_any(key_w0 + h * 64 + j);
-                store_any(key_w0 + h * 64 + j, (key_w0_10 * 0.5f) * (tanh_any((key_w0_10 + (((key_w0_10 * key_w0_10) *
+                const vec_any key_w0_10 = load_any(key_w0 + h * 80 + j);
+                store_any(key_w0 + h * 80 + j, (key_w0_10 * 0.5f) * (tanh_any((key_w0_10 + (((key_w0_10 * key_w0_10) *
                     key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -7518,7 +7563,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_5_in[vector] += load_any(key_w1 + r * 64 + j);
+                    key_sum_5_in[vector] += load_any(key_w1 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -7534,9 +7579,9 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             const vec_any t_12 = load_any(key_sum_5 + j) * 0.03125f;
             vec_any key_sum_6_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_any key_w1_11 = load_any(key_w1 + r * 64 + j);
+                const vec_any key_w1_11 = load_any(key_w1 + r * 80 + j);
                 const vec_any key_w1_new13 = key_w1_11 - t_12;
-                store_any(key_w1 + r * 64 + j, key_w1_new13);
+                store_any(key_w1 + r * 80 + j, key_w1_new13);
                 key_sum_6_in += key_w1_new13 * key_w1_new13;
             }
             store_any(key_sum_6 + j, load_any(key_sum_6 + j) + key_sum_6_in);
@@ -7546,7 +7591,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_14 = 1.0f / sqrt_any((load_any(key_sum_6 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_w1 + r * 64 + j, ((load_any(key_w1 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
+                store_any(key_w1 + r * 80 + j, ((load_any(key_w1 + r * 80 + j) * t_14) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -7556,8 +7601,8 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
            */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_w2_15 = load_any(key_w2 + h * 64 + j);
-                store_any(key_w2 + h * 64 + j, (key_w2_15 * 0.5f) * (tanh_any((key_w2_15 + (((key_w2_15 * key_w2_15) *
+                const vec_any key_w2_15 = load_any(key_w2 + h * 80 + j);
+                store_any(key_w2 + h * 80 + j, (key_w2_15 * 0.5f) * (tanh_any((key_w2_15 + (((key_w2_15 * key_w2_15) *
                     key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -7567,7 +7612,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_sum_4_16 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_16) *
+                store_any(k_tile + d * 80 + j, ((load_any(k_tile + d * 80 + j) * key_sum_4_16) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -7577,8 +7622,8 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_w0_2_17 = load_any(key_w0_2 + h * 64 + j);
-                store_any(key_w0_2 + h * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_any((key_w0_2_17 + (((key_w0_2_17 *
+                const vec_any key_w0_2_17 = load_any(key_w0_2 + h * 80 + j);
+                store_any(key_w0_2 + h * 80 + j, (key_w0_2_17 * 0.5f) * (tanh_any((key_w0_2_17 + (((key_w0_2_17 *
                     key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -7596,7 +7641,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_7_in[vector] += load_any(key_w1_2 + r * 64 + j);
+                    key_sum_7_in[vector] += load_any(key_w1_2 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -7612,9 +7657,9 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             const vec_any t_19 = load_any(key_sum_7 + j) * 0.03125f;
             vec_any key_sum_8_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_any key_w1_2_18 = load_any(key_w1_2 + r * 64 + j);
+                const vec_any key_w1_2_18 = load_any(key_w1_2 + r * 80 + j);
                 const vec_any key_w1_2_new20 = key_w1_2_18 - t_19;
-                store_any(key_w1_2 + r * 64 + j, key_w1_2_new20);
+                store_any(key_w1_2 + r * 80 + j, key_w1_2_new20);
                 key_sum_8_in += key_w1_2_new20 * key_w1_2_new20;
             }
             store_any(key_sum_8 + j, load_any(key_sum_8 + j) + key_sum_8_in);
@@ -7624,7 +7669,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_21 = 1.0f / sqrt_any((load_any(key_sum_8 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_w1_2 + r * 64 + j, ((load_any(key_w1_2 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r])
+                store_any(key_w1_2 + r * 80 + j, ((load_any(key_w1_2 + r * 80 + j) * t_21) * sketch_g2_norm1_weight[r])
                     + sketch_g2_norm1_bias[r]);
             }
         }
@@ -7634,8 +7679,8 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_w2_2_22 = load_any(key_w2_2 + h * 64 + j);
-                store_any(key_w2_2 + h * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_any((key_w2_2_22 + (((key_w2_2_22 *
+                const vec_any key_w2_2_22 = load_any(key_w2_2 + h * 80 + j);
+                store_any(key_w2_2 + h * 80 + j, (key_w2_2_22 * 0.5f) * (tanh_any((key_w2_2_22 + (((key_w2_2_22 *
                     key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -7644,7 +7689,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_w3 + r * 64 + j, tanh_any((load_any(key_w3 + r * 64 + j) * load_any(key_w3_2 + r * 64 +
+                store_any(key_w3 + r * 80 + j, tanh_any((load_any(key_w3 + r * 80 + j) * load_any(key_w3_2 + r * 80 +
                     j)) * 0.176776695f) * 5.656854f);
             }
         }
@@ -7653,15 +7698,15 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             /* key_features_2 = key_w3 * key_w3 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_w3 + (f % 32) * 64 + j) * load_any(key_w3
-                        + (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    store_any(key_features_2 + (f - f0) * 80 + j, load_any(key_w3 + (f % 32) * 80 + j) * load_any(key_w3
+                        + (((f % 32) + (f / 32)) % 32) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_features_2 + (f - f0) * 64 + j);
+                    const vec_any term = load_any(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                         mask_any), term, splat_any(0));
                 }
@@ -7755,40 +7800,40 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
     float *const query_sum_3 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 256); /* [d: 64, i: 64] */
-    float *const query_sum_4 = (float *)(void *)(part->work + 16640); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 16896); /* [d: 64, i: 64] */
-    float *const query_w0 = (float *)(void *)(part->work + 33280); /* [h: 256, i: 64] */
-    float *const query_w1 = (float *)(void *)(part->work + 16896); /* [r: 32, i: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 256); /* [d: 64, i: 64 of 80] */
+    float *const query_sum_4 = (float *)(void *)(part->work + 20736); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 20992); /* [d: 64, i: 64 of 80] */
+    float *const query_w0 = (float *)(void *)(part->work + 41472); /* [h: 256, i: 64 of 80] */
+    float *const query_w1 = (float *)(void *)(part->work + 20992); /* [r: 32, i: 64 of 80] */
     float *const query_sum_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_sum_6 = (float *)(void *)(part->work + 25088); /* [i: 64] */
-    float *const query_w2 = (float *)(void *)(part->work + 25088); /* [h: 256, i: 64] */
-    float *const query_w3 = (float *)(void *)(part->work + 16896); /* [r: 32, i: 64] */
-    float *const query_w0_2 = (float *)(void *)(part->work + 25088); /* [h: 256, i: 64] */
-    float *const query_w1_2 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64] */
-    float *const query_sum_7 = (float *)(void *)(part->work + 8192); /* [i: 64] */
-    float *const query_sum_8 = (float *)(void *)(part->work + 8448); /* [i: 64] */
-    float *const query_w2_2 = (float *)(void *)(part->work + 25088); /* [h: 256, i: 64] */
-    float *const query_w3_2 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64] */
-    float *const query_14 = (float *)(void *)(part->work + 25088); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 16384); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 16640); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 74240); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 74496); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 16896); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
+    float *const query_sum_6 = (float *)(void *)(part->work + 31232); /* [i: 64] */
+    float *const query_w2 = (float *)(void *)(part->work + 31232); /* [h: 256, i: 64 of 80] */
+    float *const query_w3 = (float *)(void *)(part->work + 20992); /* [r: 32, i: 64 of 80] */
+    float *const query_w0_2 = (float *)(void *)(part->work + 31232); /* [h: 256, i: 64 of 80] */
+    float *const query_w1_2 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64 of 80] */
+    float *const query_sum_7 = (float *)(void *)(part->work + 10240); /* [i: 64] */
+    float *const query_sum_8 = (float *)(void *)(part->work + 10496); /* [i: 64] */
+    float *const query_w2_2 = (float *)(void *)(part->work + 31232); /* [h: 256, i: 64 of 80] */
+    float *const query_w3_2 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64 of 80] */
+    float *const query_14 = (float *)(void *)(part->work + 31232); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 20480); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 20736); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 92672); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 92928); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 20992); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 41472); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 98816); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 49664); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 123392); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 61952); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_sum + i, splat_any(0.0f));
@@ -7801,7 +7846,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        query_sum_in[vector] += load_any(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_any(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -7817,9 +7862,9 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 const vec_any t_26 = load_any(query_sum + i) * 0.015625f;
                 vec_any query_sum_2_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_25 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_25 = load_any(q_tile + d * 80 + i);
                     const vec_any q_tile_new27 = q_tile_25 - t_26;
-                    store_any(q_tile + d * 64 + i, q_tile_new27);
+                    store_any(q_tile + d * 80 + i, q_tile_new27);
                     query_sum_2_in += q_tile_new27 * q_tile_new27;
                 }
                 store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in);
@@ -7833,9 +7878,9 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 const vec_any t_29 = 1.0f / sqrt_any((load_any(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 vec_any query_sum_3_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_28 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_28 = load_any(q_tile + d * 80 + i);
                     const vec_any q_tile_new30 = q_tile_28 * t_29;
-                    store_any(q_tile + d * 64 + i, q_tile_new30);
+                    store_any(q_tile + d * 80 + i, q_tile_new30);
                     query_sum_3_in += q_tile_new30;
                 }
                 store_any(query_sum_3 + i, load_any(query_sum_3 + i) + query_sum_3_in);
@@ -7849,8 +7894,8 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 const vec_any t_31 = load_any(query_sum_3 + i) * 0.015625f;
                 vec_any query_sum_4_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any query_2_new32 = load_any(q_tile + d * 64 + i) - t_31;
-                    store_any(query_2 + d * 64 + i, query_2_new32);
+                    const vec_any query_2_new32 = load_any(q_tile + d * 80 + i) - t_31;
+                    store_any(query_2 + d * 80 + i, query_2_new32);
                     query_sum_4_in += query_2_new32 * query_2_new32;
                 }
                 store_any(query_sum_4 + i, load_any(query_sum_4 + i) + query_sum_4_in);
@@ -7863,7 +7908,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_sum_4_33 = load_any(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(query_3 + d * 64 + i, ((load_any(query_2 + d * 64 + i) * query_sum_4_33) *
+                    store_any(query_3 + d * 80 + i, ((load_any(query_2 + d * 80 + i) * query_sum_4_33) *
                         sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                 }
             }
@@ -7873,8 +7918,8 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_w0_34 = load_any(query_w0 + h * 64 + i);
-                    store_any(query_w0 + h * 64 + i, (query_w0_34 * 0.5f) * (tanh_any((query_w0_34 + (((query_w0_34 *
+                    const vec_any query_w0_34 = load_any(query_w0 + h * 80 + i);
+                    store_any(query_w0 + h * 80 + i, (query_w0_34 * 0.5f) * (tanh_any((query_w0_34 + (((query_w0_34 *
                         query_w0_34) * query_w0_34) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -7892,7 +7937,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
                 for (int64_t r = 0; r < 32; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        query_sum_5_in[vector] += load_any(query_w1 + r * 64 + i);
+                        query_sum_5_in[vector] += load_any(query_w1 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -7908,9 +7953,9 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 const vec_any t_36 = load_any(query_sum_5 + i) * 0.03125f;
                 vec_any query_sum_6_in = (vec_any){0};
                 for (int64_t r = 0; r < 32; r++) {
-                    const vec_any query_w1_35 = load_any(query_w1 + r * 64 + i);
+                    const vec_any query_w1_35 = load_any(query_w1 + r * 80 + i);
                     const vec_any query_w1_new37 = query_w1_35 - t_36;
-                    store_any(query_w1 + r * 64 + i, query_w1_new37);
+                    store_any(query_w1 + r * 80 + i, query_w1_new37);
                     query_sum_6_in += query_w1_new37 * query_w1_new37;
                 }
                 store_any(query_sum_6 + i, load_any(query_sum_6 + i) + query_sum_6_in);
@@ -7920,7 +7965,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_38 = 1.0f / sqrt_any((load_any(query_sum_6 + i) * 0.03125f) + 1e-05f);
                 for (int64_t r = 0; r < 32; r++) {
-                    store_any(query_w1 + r * 64 + i, ((load_any(query_w1 + r * 64 + i) * t_38) *
+                    store_any(query_w1 + r * 80 + i, ((load_any(query_w1 + r * 80 + i) * t_38) *
                         sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
             }
@@ -7930,8 +7975,8 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_w2_39 = load_any(query_w2 + h * 64 + i);
-                    store_any(query_w2 + h * 64 + i, (query_w2_39 * 0.5f) * (tanh_any((query_w2_39 + (((query_w2_39 *
+                    const vec_any query_w2_39 = load_any(query_w2 + h * 80 + i);
+                    store_any(query_w2 + h * 80 + i, (query_w2_39 * 0.5f) * (tanh_any((query_w2_39 + (((query_w2_39 *
                         query_w2_39) * query_w2_39) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -7941,7 +7986,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_sum_4_40 = load_any(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(query_2 + d * 64 + i, ((load_any(query_2 + d * 64 + i) * query_sum_4_40) *
+                    store_any(query_2 + d * 80 + i, ((load_any(query_2 + d * 80 + i) * query_sum_4_40) *
                         sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                 }
             }
@@ -7951,8 +7996,8 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_w0_2_41 = load_any(query_w0_2 + h * 64 + i);
-                    store_any(query_w0_2 + h * 64 + i, (query_w0_2_41 * 0.5f) * (tanh_any((query_w0_2_41 +
+                    const vec_any query_w0_2_41 = load_any(query_w0_2 + h * 80 + i);
+                    store_any(query_w0_2 + h * 80 + i, (query_w0_2_41 * 0.5f) * (tanh_any((query_w0_2_41 +
                         (((query_w0_2_41 * query_w0_2_41) * query_w0_2_41) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -7970,7 +8015,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
                 for (int64_t r = 0; r < 32; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        query_sum_7_in[vector] += load_any(query_w1_2 + r * 64 + i);
+                        query_sum_7_in[vector] += load_any(query_w1_2 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -7986,9 +8031,9 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 const vec_any t_43 = load_any(query_sum_7 + i) * 0.03125f;
                 vec_any query_sum_8_in = (vec_any){0};
                 for (int64_t r = 0; r < 32; r++) {
-                    const vec_any query_w1_2_42 = load_any(query_w1_2 + r * 64 + i);
+                    const vec_any query_w1_2_42 = load_any(query_w1_2 + r * 80 + i);
                     const vec_any query_w1_2_new44 = query_w1_2_42 - t_43;
-                    store_any(query_w1_2 + r * 64 + i, query_w1_2_new44);
+                    store_any(query_w1_2 + r * 80 + i, query_w1_2_new44);
                     query_sum_8_in += query_w1_2_new44 * query_w1_2_new44;
                 }
                 store_any(query_sum_8 + i, load_any(query_sum_8 + i) + query_sum_8_in);
@@ -7998,7 +8043,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_45 = 1.0f / sqrt_any((load_any(query_sum_8 + i) * 0.03125f) + 1e-05f);
                 for (int64_t r = 0; r < 32; r++) {
-                    store_any(query_w1_2 + r * 64 + i, ((load_any(query_w1_2 + r * 64 + i) * t_45) *
+                    store_any(query_w1_2 + r * 80 + i, ((load_any(query_w1_2 + r * 80 + i) * t_45) *
                         sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
             }
@@ -8008,8 +8053,8 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                0.044715f)) * 0.7978846f) + 1.0f) */
             for (int64_t h = 0; h < 256; h++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_w2_2_46 = load_any(query_w2_2 + h * 64 + i);
-                    store_any(query_w2_2 + h * 64 + i, (query_w2_2_46 * 0.5f) * (tanh_any((query_w2_2_46 +
+                    const vec_any query_w2_2_46 = load_any(query_w2_2 + h * 80 + i);
+                    store_any(query_w2_2 + h * 80 + i, (query_w2_2_46 * 0.5f) * (tanh_any((query_w2_2_46 +
                         (((query_w2_2_46 * query_w2_2_46) * query_w2_2_46) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -8018,8 +8063,8 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
             for (int64_t r = 0; r < 32; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_w3 + r * 64 + i, tanh_any((load_any(query_w3 + r * 64 + i) * load_any(query_w3_2 + r
-                        * 64 + i)) * 0.176776695f) * 5.656854f);
+                    store_any(query_w3 + r * 80 + i, tanh_any((load_any(query_w3 + r * 80 + i) * load_any(query_w3_2 + r
+                        * 80 + i)) * 0.176776695f) * 5.656854f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -8031,7 +8076,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_from_state + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -8046,9 +8091,9 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any query_14_new47 = (load_any(query_w3 + (f % 32) * 64 + i) * load_any(query_w3 +
-                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
-                            store_any(query_14 + (f - f0) * 64 + i, query_14_new47);
+                            const vec_any query_14_new47 = (load_any(query_w3 + (f % 32) * 80 + i) * load_any(query_w3 +
+                                (((f % 32) + (f / 32)) % 32) * 80 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            store_any(query_14 + (f - f0) * 80 + i, query_14_new47);
                             row_sum_from_state_in[vector] += query_14_new47 * (state_sum[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -8069,14 +8114,14 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+                    store_any(sum + e * 80 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_sum_9 + j, splat_any(0.0f));
@@ -8089,7 +8134,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            key_sum_9_in[vector] += load_any(k_tile_2 + d * 64 + j);
+                            key_sum_9_in[vector] += load_any(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -8105,9 +8150,9 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                     const vec_any t_49 = load_any(key_sum_9 + j) * 0.015625f;
                     vec_any key_sum_10_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_any k_tile_2_48 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_48 = load_any(k_tile_2 + d * 80 + j);
                         const vec_any k_tile_2_new50 = k_tile_2_48 - t_49;
-                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new50);
+                        store_any(k_tile_2 + d * 80 + j, k_tile_2_new50);
                         key_sum_10_in += k_tile_2_new50 * k_tile_2_new50;
                     }
                     store_any(key_sum_10 + j, load_any(key_sum_10 + j) + key_sum_10_in);
@@ -8116,7 +8161,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_51 = 1.0f / sqrt_any((load_any(key_sum_10 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(k_tile_2 + d * 64 + j, load_any(k_tile_2 + d * 64 + j) * t_51);
+                        store_any(k_tile_2 + d * 80 + j, load_any(k_tile_2 + d * 80 + j) * t_51);
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
@@ -8128,11 +8173,11 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                         const ints_any t_52 = (i0 + i + lane_any) + query_start;
                         vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_53 = load_any(score + j * 64 + i);
+                            const vec_any score_53 = load_any(score + j * 80 + i);
                             const vec_any t_54 = score_53 * score_53;
                             const vec_any score_new55 = pick_any(__builtin_convertvector(((j0 + j) <= t_52) &
                                 (-(int64_t)((chunk * 256) <= (j0 + j))), mask_any), t_54 * t_54, splat_any(0.0f));
-                            store_any(score + j * 64 + i, score_new55);
+                            store_any(score + j * 80 + i, score_new55);
                             row_sum_in += score_new55;
                         }
                         add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -8147,10 +8192,10 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                const vec_any score_56 = load_any(score + j * 64 + i);
+                                const vec_any score_56 = load_any(score + j * 80 + i);
                                 const vec_any t_57 = score_56 * score_56;
                                 const vec_any score_new58 = t_57 * t_57;
-                                store_any(score + j * 64 + i, score_new58);
+                                store_any(score + j * 80 + i, score_new58);
                                 row_sum_in[vector] += score_new58;
                             }
                         }
@@ -8171,7 +8216,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
                                 & (-(int64_t)t_59), mask_any);
                         }
-                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot17_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -8182,12 +8227,12 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 const vec_any t_60 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
                 const mask_any t_61 = t_60 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_61, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_60));
+                    store_any(sum + e * 80 + i, pick_any(t_61, splat_any(0.0f),
+                        (load_any(sum + e * 80 + i) + load_any(sum_from_state + e * 80 + i)) / t_60));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_any(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -8282,11 +8327,11 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
     float *const query_14 = (float *)(void *)(part->shared + 600320); /* [h: 256, r_q: 64] */
     float *const query_w3_2 = (float *)(void *)(part->shared + 665856); /* [r: 32, r_q: 64] */
     float *const query_15 = (float *)(void *)(part->shared + 674048); /* [r: 32, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 4); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum + r_q, splat_any(0.0f));
@@ -8295,7 +8340,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_any(q_tile + d * 64 + r_q);
+            query_sum_in += load_any(q_tile + d * 80 + r_q);
         }
         store_any(query_sum + r_q, load_any(query_sum + r_q) + query_sum_in);
     }
@@ -8308,7 +8353,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         const vec_any t_0 = load_any(query_sum + r_q) * 0.015625f;
         vec_any query_sum_2_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_new1 = load_any(q_tile + d * 64 + r_q) - t_0;
+            const vec_any query_new1 = load_any(q_tile + d * 80 + r_q) - t_0;
             store_any(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -8357,7 +8402,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_w0[h][r_q] = sum over d of sketch_g1_w0 * query_5 */
-    dot10_any(round_up(r_q1 - r_q0, 4), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
+    dot18_any(round_up(r_q1 - r_q0, 4), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
     /* query_6 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8368,7 +8413,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_w1[r][r_q] = sum over h of sketch_g1_w1 * query_6 */
-    dot11_any(round_up(r_q1 - r_q0, 4), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
+    dot19_any(round_up(r_q1 - r_q0, 4), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
     /* query_sum_5 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum_5 + r_q, splat_any(0.0f));
@@ -8406,7 +8451,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_w2[h][r_q] = sum over r of sketch_g1_w2 * query_8 */
-    dot12_any(round_up(r_q1 - r_q0, 4), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
+    dot20_any(round_up(r_q1 - r_q0, 4), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
     /* query_9 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8417,7 +8462,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_w3[r][r_q] = sum over h of sketch_g1_w3 * query_9 */
-    dot11_any(round_up(r_q1 - r_q0, 4), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
+    dot19_any(round_up(r_q1 - r_q0, 4), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
     /* query_10 = ((query_3 * query_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         const vec_any query_4_12 = load_any(query_4 + r_q);
@@ -8427,7 +8472,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_w0_2[h][r_q] = sum over d of sketch_g2_w0 * query_10 */
-    dot10_any(round_up(r_q1 - r_q0, 4), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
+    dot18_any(round_up(r_q1 - r_q0, 4), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
     /* query_11 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8438,7 +8483,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_w1_2[r][r_q] = sum over h of sketch_g2_w1 * query_11 */
-    dot11_any(round_up(r_q1 - r_q0, 4), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
+    dot19_any(round_up(r_q1 - r_q0, 4), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
     /* query_sum_7 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum_7 + r_q, splat_any(0.0f));
@@ -8476,7 +8521,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_w2_2[h][r_q] = sum over r of sketch_g2_w2 * query_13 */
-    dot12_any(round_up(r_q1 - r_q0, 4), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
+    dot20_any(round_up(r_q1 - r_q0, 4), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
     /* query_14 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8487,7 +8532,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_w3_2[r][r_q] = sum over h of sketch_g2_w3 * query_14 */
-    dot11_any(round_up(r_q1 - r_q0, 4), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
+    dot19_any(round_up(r_q1 - r_q0, 4), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
     /* query_15 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -8678,7 +8723,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
-        dot18_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
+        dot21_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t h = 0; h < 256; h++) {
@@ -8689,7 +8734,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_w1[r][j] = sum over h of sketch_g1_w1 * key_w0 */
-        dot19_any(round_up(j1 - j0, 4), sketch_g1_w1, key_w0, key_w1);
+        dot22_any(round_up(j1 - j0, 4), sketch_g1_w1, key_w0, key_w1);
         /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum_5 + j, splat_any(0.0f));
@@ -8735,7 +8780,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
-        dot20_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
+        dot23_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t h = 0; h < 256; h++) {
@@ -8746,7 +8791,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_w3[r][j] = sum over h of sketch_g1_w3 * key_w2 */
-        dot19_any(round_up(j1 - j0, 4), sketch_g1_w3, key_w2, key_w3);
+        dot22_any(round_up(j1 - j0, 4), sketch_g1_w3, key_w2, key_w3);
         /* key_3 = ((key_3 * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_sum_4_33 = load_any(key_sum_4 + j);
@@ -8756,7 +8801,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * key_3 */
-        dot18_any(round_up(j1 - j0, 4), sketch_g2_w0, key_3, key_w0_2);
+        dot21_any(round_up(j1 - j0, 4), sketch_g2_w0, key_3, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
@@ -8767,7 +8812,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_w1_2[r][j] = sum over h of sketch_g2_w1 * key_w0_2 */
-        dot19_any(round_up(j1 - j0, 4), sketch_g2_w1, key_w0_2, key_w1_2);
+        dot22_any(round_up(j1 - j0, 4), sketch_g2_w1, key_w0_2, key_w1_2);
         /* key_sum_7 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum_7 + j, splat_any(0.0f));
@@ -8813,7 +8858,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
-        dot20_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
+        dot23_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
         for (int64_t h = 0; h < 256; h++) {
@@ -8824,7 +8869,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
-        dot19_any(round_up(j1 - j0, 4), sketch_g2_w3, key_w2_2, key_w3_2);
+        dot22_any(round_up(j1 - j0, 4), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8833,9 +8878,9 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* score[r_q][j] = sum over r of query_15 * key_w3 */
-        dot21_any(round_up(j1 - j0, 4), rows, query_15, key_w3, score);
+        dot24_any(round_up(j1 - j0, 4), rows, query_15, key_w3, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
-        dot22_any(round_up(j1 - j0, 4), rows, query_2, k_tile, score_2);
+        dot25_any(round_up(j1 - j0, 4), rows, query_2, k_tile, score_2);
         /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8875,7 +8920,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot23_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot26_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any in_region[32] = {0};
                 const int64_t t_47 = (r_q % n_q) + query_start;
@@ -8886,7 +8931,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot24_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot27_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -9019,7 +9064,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 670 && rows <= 64) return (struct version){.head = polysketch_learned_r32_local_few_v4, .tile = 0,
             .own = 259072, .of_pair = 128, .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 670) return (struct version){.head = polysketch_learned_r32_local_linear_v4, .tile = 0,
-            .own = 115200, .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4,
+            .own = 143872, .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4,
             .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = polysketch_learned_r32_local_few_v4,
             .tile = 0, .own = 259072, .of_pair = 128, .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
@@ -9032,7 +9077,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 670 && rows <= 64) return (struct version){.head = polysketch_learned_r32_local_few_v3, .tile = 0,
             .own = 259072, .of_pair = 128, .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 670) return (struct version){.head = polysketch_learned_r32_local_linear_v3, .tile = 0,
-            .own = 115200, .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4,
+            .own = 143872, .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4,
             .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = polysketch_learned_r32_local_few_v3,
             .tile = 0, .own = 259072, .of_pair = 128, .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
@@ -9042,7 +9087,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #endif
     if (n_k >= 670 && rows <= 64) return (struct version){.head = polysketch_learned_r32_local_few_any, .tile = 0,
         .own = 259072, .of_pair = 128, .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
-    if (n_k >= 670) return (struct version){.head = polysketch_learned_r32_local_linear_any, .tile = 0, .own = 115200,
+    if (n_k >= 670) return (struct version){.head = polysketch_learned_r32_local_linear_any, .tile = 0, .own = 143872,
         .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = polysketch_learned_r32_local_few_any,
         .tile = 0, .own = 259072, .of_pair = 128, .shared = 715520, .slot = 16640, .slots = 4, .together = 1};

@@ -128,15 +128,15 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      526592 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1902208 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1971840 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 1810432 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      522368 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1902208 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1971840 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 1810432 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      423040 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 1902208 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 1971840 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 1810432 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -752,61 +752,66 @@ TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v4 APART void dot7_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot9_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot11_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot13_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/512, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot14_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/512, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot15_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
     dot_v4(/*vectors=*/4, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot15_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot16_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot16_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot17_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot17_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot18_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot18_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot19_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -1620,27 +1625,27 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
-    float *const key_w0 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_5 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64 of 80] */
+    float *const key_w0 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_5 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64 of 80] */
     float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_6 = (float *)(void *)(part->work + 16896); /* [j: 64] */
-    float *const key_w2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_8 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
-    float *const key_w0_2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_10 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w1_2 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 20992); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_8 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64 of 80] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_10 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 246272); /* [r: 64, j: 64 of 80] */
     float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_13 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w3_2 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 16896); /* [f: 192, j: 64] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_13 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 246272); /* [r: 64, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 20992); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 246272); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 16) {
         store_v4(state_sum + (chunk - chunk0) * 135200 + f, splat_v4(0.0f));
@@ -1656,7 +1661,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
     for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum + j, splat_v4(0.0f));
@@ -1669,7 +1674,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_in[vector] += load_v4(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v4(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1685,9 +1690,9 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
             const vec_v4 t_1 = load_v4(key_sum + j) * 0.015625f;
             vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new2 = k_tile_0 - t_1;
-                store_v4(k_tile + d * 64 + j, k_tile_new2);
+                store_v4(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
@@ -1701,9 +1706,9 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
             const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_v4 key_sum_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_3 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_3 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new5 = k_tile_3 * t_4;
-                store_v4(k_tile + d * 64 + j, k_tile_new5);
+                store_v4(k_tile + d * 80 + j, k_tile_new5);
                 key_sum_3_in += k_tile_new5;
             }
             store_v4(key_sum_3 + j, load_v4(key_sum_3 + j) + key_sum_3_in);
@@ -1717,9 +1722,9 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
             const vec_v4 t_7 = load_v4(key_sum_3 + j) * 0.015625f;
             vec_v4 key_sum_4_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_6 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_6 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new8 = k_tile_6 - t_7;
-                store_v4(k_tile + d * 64 + j, k_tile_new8);
+                store_v4(k_tile + d * 80 + j, k_tile_new8);
                 key_sum_4_in += k_tile_new8 * k_tile_new8;
             }
             store_v4(key_sum_4 + j, load_v4(key_sum_4 + j) + key_sum_4_in);
@@ -1732,7 +1737,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_sum_4_9 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_4 + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_9) * sketch_g1_norm0_weight[d])
+                store_v4(key_4 + d * 80 + j, ((load_v4(k_tile + d * 80 + j) * key_sum_4_9) * sketch_g1_norm0_weight[d])
                     + sketch_g1_norm0_bias[d]);
             }
         }
@@ -1741,7 +1746,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
         /* key_w1 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_w1 + r * 64 + j, splat_v4(0.0f));
+                store_v4(key_w1 + r * 80 + j, splat_v4(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
@@ -1750,8 +1755,8 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
                1.0f) */
             for (int64_t h = h0; h < h1; h++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 key_w0_10 = load_v4(key_w0 + h * 64 + j);
-                    store_v4(key_5 + (h - h0) * 64 + j, (key_w0_10 * 0.5f) * (tanh_v4((key_w0_10 + (((key_w0_10 *
+                    const vec_v4 key_w0_10 = load_v4(key_w0 + h * 80 + j);
+                    store_v4(key_5 + (h - h0) * 80 + j, (key_w0_10 * 0.5f) * (tanh_v4((key_w0_10 + (((key_w0_10 *
                         key_w0_10) * key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -1770,7 +1775,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_5_in[vector] += load_v4(key_w1 + r * 64 + j);
+                    key_sum_5_in[vector] += load_v4(key_w1 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1786,9 +1791,9 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
             const vec_v4 t_12 = load_v4(key_sum_5 + j) * 0.015625f;
             vec_v4 key_sum_6_in = (vec_v4){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v4 key_w1_11 = load_v4(key_w1 + r * 64 + j);
+                const vec_v4 key_w1_11 = load_v4(key_w1 + r * 80 + j);
                 const vec_v4 key_w1_new13 = key_w1_11 - t_12;
-                store_v4(key_w1 + r * 64 + j, key_w1_new13);
+                store_v4(key_w1 + r * 80 + j, key_w1_new13);
                 key_sum_6_in += key_w1_new13 * key_w1_new13;
             }
             store_v4(key_sum_6 + j, load_v4(key_sum_6 + j) + key_sum_6_in);
@@ -1798,7 +1803,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(key_sum_6 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_w1 + r * 64 + j, ((load_v4(key_w1 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
+                store_v4(key_w1 + r * 80 + j, ((load_v4(key_w1 + r * 80 + j) * t_14) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -1807,7 +1812,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
         /* key_w3 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_w3 + r * 64 + j, splat_v4(0.0f));
+                store_v4(key_w3 + r * 80 + j, splat_v4(0.0f));
             }
         }
         {
@@ -1817,8 +1822,8 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
                    1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 key_w2_15 = load_v4(key_w2 + h * 64 + j);
-                        store_v4(key_8 + (h - h0) * 64 + j, (key_w2_15 * 0.5f) * (tanh_v4((key_w2_15 + (((key_w2_15 *
+                        const vec_v4 key_w2_15 = load_v4(key_w2 + h * 80 + j);
+                        store_v4(key_8 + (h - h0) * 80 + j, (key_w2_15 * 0.5f) * (tanh_v4((key_w2_15 + (((key_w2_15 *
                             key_w2_15) * key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -1830,7 +1835,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_sum_4_16 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_16) *
+                store_v4(k_tile + d * 80 + j, ((load_v4(k_tile + d * 80 + j) * key_sum_4_16) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -1839,7 +1844,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
         /* key_w1_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_w1_2 + r * 64 + j, splat_v4(0.0f));
+                store_v4(key_w1_2 + r * 80 + j, splat_v4(0.0f));
             }
         }
         {
@@ -1849,8 +1854,8 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
                    0.7978846f) + 1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 key_w0_2_17 = load_v4(key_w0_2 + h * 64 + j);
-                        store_v4(key_10 + (h - h0) * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_v4((key_w0_2_17 +
+                        const vec_v4 key_w0_2_17 = load_v4(key_w0_2 + h * 80 + j);
+                        store_v4(key_10 + (h - h0) * 80 + j, (key_w0_2_17 * 0.5f) * (tanh_v4((key_w0_2_17 +
                             (((key_w0_2_17 * key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -1870,7 +1875,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_7_in[vector] += load_v4(key_w1_2 + r * 64 + j);
+                    key_sum_7_in[vector] += load_v4(key_w1_2 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1886,9 +1891,9 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
             const vec_v4 t_19 = load_v4(key_sum_7 + j) * 0.015625f;
             vec_v4 key_sum_8_in = (vec_v4){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v4 key_w1_2_18 = load_v4(key_w1_2 + r * 64 + j);
+                const vec_v4 key_w1_2_18 = load_v4(key_w1_2 + r * 80 + j);
                 const vec_v4 key_w1_2_new20 = key_w1_2_18 - t_19;
-                store_v4(key_w1_2 + r * 64 + j, key_w1_2_new20);
+                store_v4(key_w1_2 + r * 80 + j, key_w1_2_new20);
                 key_sum_8_in += key_w1_2_new20 * key_w1_2_new20;
             }
             store_v4(key_sum_8 + j, load_v4(key_sum_8 + j) + key_sum_8_in);
@@ -1898,7 +1903,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(key_sum_8 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_w1_2 + r * 64 + j, ((load_v4(key_w1_2 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) +
+                store_v4(key_w1_2 + r * 80 + j, ((load_v4(key_w1_2 + r * 80 + j) * t_21) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -1907,7 +1912,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
         /* key_w3_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_w3_2 + r * 64 + j, splat_v4(0.0f));
+                store_v4(key_w3_2 + r * 80 + j, splat_v4(0.0f));
             }
         }
         {
@@ -1917,8 +1922,8 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
                    0.7978846f) + 1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 key_w2_2_22 = load_v4(key_w2_2 + h * 64 + j);
-                        store_v4(key_13 + (h - h0) * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_v4((key_w2_2_22 +
+                        const vec_v4 key_w2_2_22 = load_v4(key_w2_2 + h * 80 + j);
+                        store_v4(key_13 + (h - h0) * 80 + j, (key_w2_2_22 * 0.5f) * (tanh_v4((key_w2_2_22 +
                             (((key_w2_2_22 * key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -1929,7 +1934,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_w3 + r * 64 + j, tanh_v4((load_v4(key_w3 + r * 64 + j) * load_v4(key_w3_2 + r * 64 + j)) *
+                store_v4(key_w3 + r * 80 + j, tanh_v4((load_v4(key_w3 + r * 80 + j) * load_v4(key_w3_2 + r * 80 + j)) *
                     0.125f) * 8.0f);
             }
         }
@@ -1938,15 +1943,15 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
             /* key_features_2 = key_w3 * key_w3 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_w3 + (f % 64) * 64 + j) * load_v4(key_w3 +
-                        (((f % 64) + (f / 64)) % 64) * 64 + j));
+                    store_v4(key_features_2 + (f - f0) * 80 + j, load_v4(key_w3 + (f % 64) * 80 + j) * load_v4(key_w3 +
+                        (((f % 64) + (f / 64)) % 64) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
                         mask_v4), term, splat_v4(0));
                 }
@@ -2041,61 +2046,61 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
     float *const query_sum_3 = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_4 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
-    float *const query_w0 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_w1 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64 of 80] */
+    float *const query_w0 = (float *)(void *)(part->work + 20992); /* [h: 512, i: 64 of 80] */
+    float *const query_5 = (float *)(void *)(part->work + 184832); /* [h: 192, i: 64 of 80] */
+    float *const query_w1 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64 of 80] */
     float *const query_sum_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_sum_6 = (float *)(void *)(part->work + 16896); /* [i: 64] */
-    float *const query_w2 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_8 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_w3 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
-    float *const query_w0_2 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_10 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_w1_2 = (float *)(void *)(part->work + 197120); /* [r: 64, i: 64] */
+    float *const query_sum_6 = (float *)(void *)(part->work + 20992); /* [i: 64] */
+    float *const query_w2 = (float *)(void *)(part->work + 20992); /* [h: 512, i: 64 of 80] */
+    float *const query_8 = (float *)(void *)(part->work + 184832); /* [h: 192, i: 64 of 80] */
+    float *const query_w3 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64 of 80] */
+    float *const query_w0_2 = (float *)(void *)(part->work + 20992); /* [h: 512, i: 64 of 80] */
+    float *const query_10 = (float *)(void *)(part->work + 184832); /* [h: 192, i: 64 of 80] */
+    float *const query_w1_2 = (float *)(void *)(part->work + 246272); /* [r: 64, i: 64 of 80] */
     float *const query_sum_7 = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_8 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_w2_2 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_13 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_w3_2 = (float *)(void *)(part->work + 197120); /* [r: 64, i: 64] */
+    float *const query_w2_2 = (float *)(void *)(part->work + 20992); /* [h: 512, i: 64 of 80] */
+    float *const query_13 = (float *)(void *)(part->work + 184832); /* [h: 192, i: 64 of 80] */
+    float *const query_w3_2 = (float *)(void *)(part->work + 246272); /* [r: 64, i: 64 of 80] */
     float *const key_sum_11 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_12 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_17 = (float *)(void *)(part->work + 16896); /* [d: 64, j: 64] */
-    float *const key_w0_3 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_18 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_w1_3 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
+    float *const key_17 = (float *)(void *)(part->work + 20992); /* [d: 64, j: 64 of 80] */
+    float *const key_w0_3 = (float *)(void *)(part->work + 41472); /* [h: 512, j: 64 of 80] */
+    float *const key_18 = (float *)(void *)(part->work + 205312); /* [h: 192, j: 64 of 80] */
+    float *const key_w1_3 = (float *)(void *)(part->work + 20992); /* [r: 64, j: 64 of 80] */
     float *const key_sum_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_14 = (float *)(void *)(part->work + 33280); /* [j: 64] */
-    float *const key_w2_3 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_21 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_w3_3 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
-    float *const key_w0_4 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_23 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_w1_4 = (float *)(void *)(part->work + 213504); /* [r: 64, j: 64] */
+    float *const key_sum_14 = (float *)(void *)(part->work + 41472); /* [j: 64] */
+    float *const key_w2_3 = (float *)(void *)(part->work + 41472); /* [h: 512, j: 64 of 80] */
+    float *const key_21 = (float *)(void *)(part->work + 205312); /* [h: 192, j: 64 of 80] */
+    float *const key_w3_3 = (float *)(void *)(part->work + 20992); /* [r: 64, j: 64 of 80] */
+    float *const key_w0_4 = (float *)(void *)(part->work + 41472); /* [h: 512, j: 64 of 80] */
+    float *const key_23 = (float *)(void *)(part->work + 205312); /* [h: 192, j: 64 of 80] */
+    float *const key_w1_4 = (float *)(void *)(part->work + 266752); /* [r: 64, j: 64 of 80] */
     float *const key_sum_15 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_16 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_4 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_26 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_w3_4 = (float *)(void *)(part->work + 213504); /* [r: 64, j: 64] */
-    float *const score = (float *)(void *)(part->work + 33280); /* [j: 64, i: 64] */
-    float *const query_14 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 229888); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 230144); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 230400); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 230656); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 247040); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 263424); /* [e: 64, i: 64] */
+    float *const key_w2_4 = (float *)(void *)(part->work + 41472); /* [h: 512, j: 64 of 80] */
+    float *const key_26 = (float *)(void *)(part->work + 205312); /* [h: 192, j: 64 of 80] */
+    float *const key_w3_4 = (float *)(void *)(part->work + 266752); /* [r: 64, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 41472); /* [j: 64, i: 64 of 80] */
+    float *const query_14 = (float *)(void *)(part->work + 20992); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 287232); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 287488); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 287744); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 288000); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 308480); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 328960); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 197120); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 213504); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 246272); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 266752); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - query_start), i_end = min(n_q,
             ((chunk + 1) * 128) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_sum + i, splat_v4(0.0f));
@@ -2108,7 +2113,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        query_sum_in[vector] += load_v4(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v4(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2124,9 +2129,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 const vec_v4 t_26 = load_v4(query_sum + i) * 0.015625f;
                 vec_v4 query_sum_2_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_25 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_25 = load_v4(q_tile + d * 80 + i);
                     const vec_v4 q_tile_new27 = q_tile_25 - t_26;
-                    store_v4(q_tile + d * 64 + i, q_tile_new27);
+                    store_v4(q_tile + d * 80 + i, q_tile_new27);
                     query_sum_2_in += q_tile_new27 * q_tile_new27;
                 }
                 store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in);
@@ -2140,9 +2145,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 const vec_v4 t_29 = 1.0f / sqrt_v4((load_v4(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 vec_v4 query_sum_3_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_28 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_28 = load_v4(q_tile + d * 80 + i);
                     const vec_v4 q_tile_new30 = q_tile_28 * t_29;
-                    store_v4(q_tile + d * 64 + i, q_tile_new30);
+                    store_v4(q_tile + d * 80 + i, q_tile_new30);
                     query_sum_3_in += q_tile_new30;
                 }
                 store_v4(query_sum_3 + i, load_v4(query_sum_3 + i) + query_sum_3_in);
@@ -2156,9 +2161,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 const vec_v4 t_32 = load_v4(query_sum_3 + i) * 0.015625f;
                 vec_v4 query_sum_4_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_31 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_31 = load_v4(q_tile + d * 80 + i);
                     const vec_v4 q_tile_new33 = q_tile_31 - t_32;
-                    store_v4(q_tile + d * 64 + i, q_tile_new33);
+                    store_v4(q_tile + d * 80 + i, q_tile_new33);
                     query_sum_4_in += q_tile_new33 * q_tile_new33;
                 }
                 store_v4(query_sum_4 + i, load_v4(query_sum_4 + i) + query_sum_4_in);
@@ -2171,7 +2176,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_sum_4_34 = load_v4(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(query_4 + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * query_sum_4_34) *
+                    store_v4(query_4 + d * 80 + i, ((load_v4(q_tile + d * 80 + i) * query_sum_4_34) *
                         sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                 }
             }
@@ -2180,7 +2185,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             /* query_w1 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_w1 + r * 64 + i, splat_v4(0.0f));
+                    store_v4(query_w1 + r * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
@@ -2189,8 +2194,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                    0.7978846f) + 1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 query_w0_35 = load_v4(query_w0 + h * 64 + i);
-                        store_v4(query_5 + (h - h0) * 64 + i, (query_w0_35 * 0.5f) * (tanh_v4((query_w0_35 +
+                        const vec_v4 query_w0_35 = load_v4(query_w0 + h * 80 + i);
+                        store_v4(query_5 + (h - h0) * 80 + i, (query_w0_35 * 0.5f) * (tanh_v4((query_w0_35 +
                             (((query_w0_35 * query_w0_35) * query_w0_35) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -2209,7 +2214,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 }
                 for (int64_t r = 0; r < 64; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        query_sum_5_in[vector] += load_v4(query_w1 + r * 64 + i);
+                        query_sum_5_in[vector] += load_v4(query_w1 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2225,9 +2230,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 const vec_v4 t_37 = load_v4(query_sum_5 + i) * 0.015625f;
                 vec_v4 query_sum_6_in = (vec_v4){0};
                 for (int64_t r = 0; r < 64; r++) {
-                    const vec_v4 query_w1_36 = load_v4(query_w1 + r * 64 + i);
+                    const vec_v4 query_w1_36 = load_v4(query_w1 + r * 80 + i);
                     const vec_v4 query_w1_new38 = query_w1_36 - t_37;
-                    store_v4(query_w1 + r * 64 + i, query_w1_new38);
+                    store_v4(query_w1 + r * 80 + i, query_w1_new38);
                     query_sum_6_in += query_w1_new38 * query_w1_new38;
                 }
                 store_v4(query_sum_6 + i, load_v4(query_sum_6 + i) + query_sum_6_in);
@@ -2237,7 +2242,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_39 = 1.0f / sqrt_v4((load_v4(query_sum_6 + i) * 0.015625f) + 1e-05f);
                 for (int64_t r = 0; r < 64; r++) {
-                    store_v4(query_w1 + r * 64 + i, ((load_v4(query_w1 + r * 64 + i) * t_39) *
+                    store_v4(query_w1 + r * 80 + i, ((load_v4(query_w1 + r * 80 + i) * t_39) *
                         sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
             }
@@ -2246,7 +2251,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             /* query_w3 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_w3 + r * 64 + i, splat_v4(0.0f));
+                    store_v4(query_w3 + r * 80 + i, splat_v4(0.0f));
                 }
             }
             {
@@ -2256,8 +2261,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                        * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const vec_v4 query_w2_40 = load_v4(query_w2 + h * 64 + i);
-                            store_v4(query_8 + (h - h0) * 64 + i, (query_w2_40 * 0.5f) * (tanh_v4((query_w2_40 +
+                            const vec_v4 query_w2_40 = load_v4(query_w2 + h * 80 + i);
+                            store_v4(query_8 + (h - h0) * 80 + i, (query_w2_40 * 0.5f) * (tanh_v4((query_w2_40 +
                                 (((query_w2_40 * query_w2_40) * query_w2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -2269,7 +2274,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_sum_4_41 = load_v4(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * query_sum_4_41) *
+                    store_v4(q_tile + d * 80 + i, ((load_v4(q_tile + d * 80 + i) * query_sum_4_41) *
                         sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                 }
             }
@@ -2278,7 +2283,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             /* query_w1_2 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_w1_2 + r * 64 + i, splat_v4(0.0f));
+                    store_v4(query_w1_2 + r * 80 + i, splat_v4(0.0f));
                 }
             }
             {
@@ -2288,8 +2293,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                        0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const vec_v4 query_w0_2_42 = load_v4(query_w0_2 + h * 64 + i);
-                            store_v4(query_10 + (h - h0) * 64 + i, (query_w0_2_42 * 0.5f) * (tanh_v4((query_w0_2_42 +
+                            const vec_v4 query_w0_2_42 = load_v4(query_w0_2 + h * 80 + i);
+                            store_v4(query_10 + (h - h0) * 80 + i, (query_w0_2_42 * 0.5f) * (tanh_v4((query_w0_2_42 +
                                 (((query_w0_2_42 * query_w0_2_42) * query_w0_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -2309,7 +2314,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 }
                 for (int64_t r = 0; r < 64; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        query_sum_7_in[vector] += load_v4(query_w1_2 + r * 64 + i);
+                        query_sum_7_in[vector] += load_v4(query_w1_2 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2325,9 +2330,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 const vec_v4 t_44 = load_v4(query_sum_7 + i) * 0.015625f;
                 vec_v4 query_sum_8_in = (vec_v4){0};
                 for (int64_t r = 0; r < 64; r++) {
-                    const vec_v4 query_w1_2_43 = load_v4(query_w1_2 + r * 64 + i);
+                    const vec_v4 query_w1_2_43 = load_v4(query_w1_2 + r * 80 + i);
                     const vec_v4 query_w1_2_new45 = query_w1_2_43 - t_44;
-                    store_v4(query_w1_2 + r * 64 + i, query_w1_2_new45);
+                    store_v4(query_w1_2 + r * 80 + i, query_w1_2_new45);
                     query_sum_8_in += query_w1_2_new45 * query_w1_2_new45;
                 }
                 store_v4(query_sum_8 + i, load_v4(query_sum_8 + i) + query_sum_8_in);
@@ -2337,7 +2342,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_46 = 1.0f / sqrt_v4((load_v4(query_sum_8 + i) * 0.015625f) + 1e-05f);
                 for (int64_t r = 0; r < 64; r++) {
-                    store_v4(query_w1_2 + r * 64 + i, ((load_v4(query_w1_2 + r * 64 + i) * t_46) *
+                    store_v4(query_w1_2 + r * 80 + i, ((load_v4(query_w1_2 + r * 80 + i) * t_46) *
                         sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
             }
@@ -2346,7 +2351,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             /* query_w3_2 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_w3_2 + r * 64 + i, splat_v4(0.0f));
+                    store_v4(query_w3_2 + r * 80 + i, splat_v4(0.0f));
                 }
             }
             {
@@ -2356,8 +2361,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                        0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const vec_v4 query_w2_2_47 = load_v4(query_w2_2 + h * 64 + i);
-                            store_v4(query_13 + (h - h0) * 64 + i, (query_w2_2_47 * 0.5f) * (tanh_v4((query_w2_2_47 +
+                            const vec_v4 query_w2_2_47 = load_v4(query_w2_2 + h * 80 + i);
+                            store_v4(query_13 + (h - h0) * 80 + i, (query_w2_2_47 * 0.5f) * (tanh_v4((query_w2_2_47 +
                                 (((query_w2_2_47 * query_w2_2_47) * query_w2_2_47) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -2368,8 +2373,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_w3 + r * 64 + i, tanh_v4((load_v4(query_w3 + r * 64 + i) * load_v4(query_w3_2 + r *
-                        64 + i)) * 0.125f) * 8.0f);
+                    store_v4(query_w3 + r * 80 + i, tanh_v4((load_v4(query_w3 + r * 80 + i) * load_v4(query_w3_2 + r *
+                        80 + i)) * 0.125f) * 8.0f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2381,7 +2386,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_from_state + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -2396,9 +2401,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 query_14_new48 = (load_v4(query_w3 + (f % 64) * 64 + i) * load_v4(query_w3 +
-                                (((f % 64) + (f / 64)) % 64) * 64 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
-                            store_v4(query_14 + (f - f0) * 64 + i, query_14_new48);
+                            const vec_v4 query_14_new48 = (load_v4(query_w3 + (f % 64) * 80 + i) * load_v4(query_w3 +
+                                (((f % 64) + (f / 64)) % 64) * 80 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
+                            store_v4(query_14 + (f - f0) * 80 + i, query_14_new48);
                             row_sum_from_state_in[vector] += query_14_new48 * (state_sum[(chunk - chunk0) * 135200 +
                                 f]);
                             if (f % 192 == 191) {
@@ -2420,14 +2425,14 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum + e * 80 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_sum_9 + j, splat_v4(0.0f));
@@ -2440,7 +2445,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            key_sum_9_in[vector] += load_v4(k_tile_2 + d * 64 + j);
+                            key_sum_9_in[vector] += load_v4(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -2456,9 +2461,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     const vec_v4 t_50 = load_v4(key_sum_9 + j) * 0.015625f;
                     vec_v4 key_sum_10_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_2_49 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_49 = load_v4(k_tile_2 + d * 80 + j);
                         const vec_v4 k_tile_2_new51 = k_tile_2_49 - t_50;
-                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new51);
+                        store_v4(k_tile_2 + d * 80 + j, k_tile_2_new51);
                         key_sum_10_in += k_tile_2_new51 * k_tile_2_new51;
                     }
                     store_v4(key_sum_10 + j, load_v4(key_sum_10 + j) + key_sum_10_in);
@@ -2472,9 +2477,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     const vec_v4 t_53 = 1.0f / sqrt_v4((load_v4(key_sum_10 + j) * 0.015625f) + 1e-05f);
                     vec_v4 key_sum_11_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_2_52 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_52 = load_v4(k_tile_2 + d * 80 + j);
                         const vec_v4 k_tile_2_new54 = k_tile_2_52 * t_53;
-                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new54);
+                        store_v4(k_tile_2 + d * 80 + j, k_tile_2_new54);
                         key_sum_11_in += k_tile_2_new54;
                     }
                     store_v4(key_sum_11 + j, load_v4(key_sum_11 + j) + key_sum_11_in);
@@ -2488,9 +2493,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     const vec_v4 t_56 = load_v4(key_sum_11 + j) * 0.015625f;
                     vec_v4 key_sum_12_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_2_55 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_55 = load_v4(k_tile_2 + d * 80 + j);
                         const vec_v4 k_tile_2_new57 = k_tile_2_55 - t_56;
-                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new57);
+                        store_v4(k_tile_2 + d * 80 + j, k_tile_2_new57);
                         key_sum_12_in += k_tile_2_new57 * k_tile_2_new57;
                     }
                     store_v4(key_sum_12 + j, load_v4(key_sum_12 + j) + key_sum_12_in);
@@ -2503,7 +2508,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_sum_12_58 = load_v4(key_sum_12 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(key_17 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_sum_12_58) *
+                        store_v4(key_17 + d * 80 + j, ((load_v4(k_tile_2 + d * 80 + j) * key_sum_12_58) *
                             sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                     }
                 }
@@ -2512,7 +2517,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 /* key_w1_3 = 0.0f */
                 for (int64_t r = 0; r < 64; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_w1_3 + r * 64 + j, splat_v4(0.0f));
+                        store_v4(key_w1_3 + r * 80 + j, splat_v4(0.0f));
                     }
                 }
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
@@ -2521,8 +2526,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                        * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const vec_v4 key_w0_3_59 = load_v4(key_w0_3 + h * 64 + j);
-                            store_v4(key_18 + (h - h0) * 64 + j, (key_w0_3_59 * 0.5f) * (tanh_v4((key_w0_3_59 +
+                            const vec_v4 key_w0_3_59 = load_v4(key_w0_3 + h * 80 + j);
+                            store_v4(key_18 + (h - h0) * 80 + j, (key_w0_3_59 * 0.5f) * (tanh_v4((key_w0_3_59 +
                                 (((key_w0_3_59 * key_w0_3_59) * key_w0_3_59) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -2541,7 +2546,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     }
                     for (int64_t r = 0; r < 64; r++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            key_sum_13_in[vector] += load_v4(key_w1_3 + r * 64 + j);
+                            key_sum_13_in[vector] += load_v4(key_w1_3 + r * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -2557,9 +2562,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     const vec_v4 t_61 = load_v4(key_sum_13 + j) * 0.015625f;
                     vec_v4 key_sum_14_in = (vec_v4){0};
                     for (int64_t r = 0; r < 64; r++) {
-                        const vec_v4 key_w1_3_60 = load_v4(key_w1_3 + r * 64 + j);
+                        const vec_v4 key_w1_3_60 = load_v4(key_w1_3 + r * 80 + j);
                         const vec_v4 key_w1_3_new62 = key_w1_3_60 - t_61;
-                        store_v4(key_w1_3 + r * 64 + j, key_w1_3_new62);
+                        store_v4(key_w1_3 + r * 80 + j, key_w1_3_new62);
                         key_sum_14_in += key_w1_3_new62 * key_w1_3_new62;
                     }
                     store_v4(key_sum_14 + j, load_v4(key_sum_14 + j) + key_sum_14_in);
@@ -2569,7 +2574,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_63 = 1.0f / sqrt_v4((load_v4(key_sum_14 + j) * 0.015625f) + 1e-05f);
                     for (int64_t r = 0; r < 64; r++) {
-                        store_v4(key_w1_3 + r * 64 + j, ((load_v4(key_w1_3 + r * 64 + j) * t_63) *
+                        store_v4(key_w1_3 + r * 80 + j, ((load_v4(key_w1_3 + r * 80 + j) * t_63) *
                             sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                     }
                 }
@@ -2578,7 +2583,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 /* key_w3_3 = 0.0f */
                 for (int64_t r = 0; r < 64; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_w3_3 + r * 64 + j, splat_v4(0.0f));
+                        store_v4(key_w3_3 + r * 80 + j, splat_v4(0.0f));
                     }
                 }
                 {
@@ -2588,8 +2593,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                            0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t h = h0; h < h1; h++) {
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const vec_v4 key_w2_3_64 = load_v4(key_w2_3 + h * 64 + j);
-                                store_v4(key_21 + (h - h0) * 64 + j, (key_w2_3_64 * 0.5f) * (tanh_v4((key_w2_3_64 +
+                                const vec_v4 key_w2_3_64 = load_v4(key_w2_3 + h * 80 + j);
+                                store_v4(key_21 + (h - h0) * 80 + j, (key_w2_3_64 * 0.5f) * (tanh_v4((key_w2_3_64 +
                                     (((key_w2_3_64 * key_w2_3_64) * key_w2_3_64) * 0.044715f)) * 0.7978846f) + 1.0f));
                             }
                         }
@@ -2601,7 +2606,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_sum_12_65 = load_v4(key_sum_12 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(k_tile_2 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_sum_12_65) *
+                        store_v4(k_tile_2 + d * 80 + j, ((load_v4(k_tile_2 + d * 80 + j) * key_sum_12_65) *
                             sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                     }
                 }
@@ -2610,7 +2615,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 /* key_w1_4 = 0.0f */
                 for (int64_t r = 0; r < 64; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_w1_4 + r * 64 + j, splat_v4(0.0f));
+                        store_v4(key_w1_4 + r * 80 + j, splat_v4(0.0f));
                     }
                 }
                 {
@@ -2620,8 +2625,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                            0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t h = h0; h < h1; h++) {
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const vec_v4 key_w0_4_66 = load_v4(key_w0_4 + h * 64 + j);
-                                store_v4(key_23 + (h - h0) * 64 + j, (key_w0_4_66 * 0.5f) * (tanh_v4((key_w0_4_66 +
+                                const vec_v4 key_w0_4_66 = load_v4(key_w0_4 + h * 80 + j);
+                                store_v4(key_23 + (h - h0) * 80 + j, (key_w0_4_66 * 0.5f) * (tanh_v4((key_w0_4_66 +
                                     (((key_w0_4_66 * key_w0_4_66) * key_w0_4_66) * 0.044715f)) * 0.7978846f) + 1.0f));
                             }
                         }
@@ -2641,7 +2646,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     }
                     for (int64_t r = 0; r < 64; r++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            key_sum_15_in[vector] += load_v4(key_w1_4 + r * 64 + j);
+                            key_sum_15_in[vector] += load_v4(key_w1_4 + r * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -2657,9 +2662,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     const vec_v4 t_68 = load_v4(key_sum_15 + j) * 0.015625f;
                     vec_v4 key_sum_16_in = (vec_v4){0};
                     for (int64_t r = 0; r < 64; r++) {
-                        const vec_v4 key_w1_4_67 = load_v4(key_w1_4 + r * 64 + j);
+                        const vec_v4 key_w1_4_67 = load_v4(key_w1_4 + r * 80 + j);
                         const vec_v4 key_w1_4_new69 = key_w1_4_67 - t_68;
-                        store_v4(key_w1_4 + r * 64 + j, key_w1_4_new69);
+                        store_v4(key_w1_4 + r * 80 + j, key_w1_4_new69);
                         key_sum_16_in += key_w1_4_new69 * key_w1_4_new69;
                     }
                     store_v4(key_sum_16 + j, load_v4(key_sum_16 + j) + key_sum_16_in);
@@ -2669,7 +2674,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_70 = 1.0f / sqrt_v4((load_v4(key_sum_16 + j) * 0.015625f) + 1e-05f);
                     for (int64_t r = 0; r < 64; r++) {
-                        store_v4(key_w1_4 + r * 64 + j, ((load_v4(key_w1_4 + r * 64 + j) * t_70) *
+                        store_v4(key_w1_4 + r * 80 + j, ((load_v4(key_w1_4 + r * 80 + j) * t_70) *
                             sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                     }
                 }
@@ -2678,7 +2683,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 /* key_w3_4 = 0.0f */
                 for (int64_t r = 0; r < 64; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_w3_4 + r * 64 + j, splat_v4(0.0f));
+                        store_v4(key_w3_4 + r * 80 + j, splat_v4(0.0f));
                     }
                 }
                 {
@@ -2688,8 +2693,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                            0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t h = h0; h < h1; h++) {
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const vec_v4 key_w2_4_71 = load_v4(key_w2_4 + h * 64 + j);
-                                store_v4(key_26 + (h - h0) * 64 + j, (key_w2_4_71 * 0.5f) * (tanh_v4((key_w2_4_71 +
+                                const vec_v4 key_w2_4_71 = load_v4(key_w2_4 + h * 80 + j);
+                                store_v4(key_26 + (h - h0) * 80 + j, (key_w2_4_71 * 0.5f) * (tanh_v4((key_w2_4_71 +
                                     (((key_w2_4_71 * key_w2_4_71) * key_w2_4_71) * 0.044715f)) * 0.7978846f) + 1.0f));
                             }
                         }
@@ -2700,8 +2705,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 /* key_w3_3 = tanh((key_w3_3 * key_w3_4) * 0.125f) * 8.0f */
                 for (int64_t r = 0; r < 64; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_w3_3 + r * 64 + j, tanh_v4((load_v4(key_w3_3 + r * 64 + j) * load_v4(key_w3_4 + r *
-                            64 + j)) * 0.125f) * 8.0f);
+                        store_v4(key_w3_3 + r * 80 + j, tanh_v4((load_v4(key_w3_3 + r * 80 + j) * load_v4(key_w3_4 + r *
+                            80 + j)) * 0.125f) * 8.0f);
                     }
                 }
                 /* score[j][i] = sum over r of key_w3_3 * query_w3 */
@@ -2713,10 +2718,10 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                         const ints_v4 t_72 = (i0 + i + lane_v4) + query_start;
                         vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_73 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_73 = load_v4(score + j * 80 + i);
                             const vec_v4 score_new74 = pick_v4(__builtin_convertvector(((j0 + j) <= t_72) &
                                 (-(int64_t)((chunk * 128) <= (j0 + j))), mask_v4), score_73 * score_73, splat_v4(0.0f));
-                            store_v4(score + j * 64 + i, score_new74);
+                            store_v4(score + j * 80 + i, score_new74);
                             row_sum_in += score_new74;
                         }
                         add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -2731,9 +2736,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                const vec_v4 score_75 = load_v4(score + j * 64 + i);
+                                const vec_v4 score_75 = load_v4(score + j * 80 + i);
                                 const vec_v4 score_new76 = score_75 * score_75;
-                                store_v4(score + j * 64 + i, score_new76);
+                                store_v4(score + j * 80 + i, score_new76);
                                 row_sum_in[vector] += score_new76;
                             }
                         }
@@ -2754,7 +2759,7 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
                                 & (-(int64_t)t_77), mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot12_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -2765,12 +2770,12 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 const vec_v4 t_78 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
                 const mask_v4 t_79 = t_78 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_79, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_78));
+                    store_v4(sum + e * 80 + i, pick_v4(t_79, splat_v4(0.0f),
+                        (load_v4(sum + e * 80 + i) + load_v4(sum_from_state + e * 80 + i)) / t_78));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v4(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -2865,11 +2870,11 @@ TARGET_v4 APART void polysketch_learned_r64_few_begin_v4(const struct call *call
     float *const query_14 = (float *)(void *)(part->shared + 1116416); /* [h: 512, r_q: 64] */
     float *const query_w3_2 = (float *)(void *)(part->shared + 1247488); /* [r: 64, r_q: 64] */
     float *const query_15 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 16); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum + r_q, splat_v4(0.0f));
@@ -2878,7 +2883,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_begin_v4(const struct call *call
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v4(q_tile + d * 64 + r_q);
+            query_sum_in += load_v4(q_tile + d * 80 + r_q);
         }
         store_v4(query_sum + r_q, load_v4(query_sum + r_q) + query_sum_in);
     }
@@ -2891,7 +2896,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_begin_v4(const struct call *call
         const vec_v4 t_0 = load_v4(query_sum + r_q) * 0.015625f;
         vec_v4 query_sum_2_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_new1 = load_v4(q_tile + d * 64 + r_q) - t_0;
+            const vec_v4 query_new1 = load_v4(q_tile + d * 80 + r_q) - t_0;
             store_v4(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -2940,7 +2945,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_begin_v4(const struct call *call
         }
     }
     /* query_w0[h][r_q] = sum over d of sketch_g1_w0 * query_5 */
-    dot7_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
+    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
     /* query_6 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -2951,7 +2956,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_begin_v4(const struct call *call
         }
     }
     /* query_w1[r][r_q] = sum over h of sketch_g1_w1 * query_6 */
-    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
+    dot14_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
     /* query_sum_5 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum_5 + r_q, splat_v4(0.0f));
@@ -2989,7 +2994,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_begin_v4(const struct call *call
         }
     }
     /* query_w2[h][r_q] = sum over r of sketch_g1_w2 * query_8 */
-    dot7_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
+    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
     /* query_9 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -3000,7 +3005,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_begin_v4(const struct call *call
         }
     }
     /* query_w3[r][r_q] = sum over h of sketch_g1_w3 * query_9 */
-    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
+    dot14_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
     /* query_10 = ((query_3 * query_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         const vec_v4 query_4_12 = load_v4(query_4 + r_q);
@@ -3010,7 +3015,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_begin_v4(const struct call *call
         }
     }
     /* query_w0_2[h][r_q] = sum over d of sketch_g2_w0 * query_10 */
-    dot7_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
+    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
     /* query_11 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -3021,7 +3026,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_begin_v4(const struct call *call
         }
     }
     /* query_w1_2[r][r_q] = sum over h of sketch_g2_w1 * query_11 */
-    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
+    dot14_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
     /* query_sum_7 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum_7 + r_q, splat_v4(0.0f));
@@ -3059,7 +3064,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_begin_v4(const struct call *call
         }
     }
     /* query_w2_2[h][r_q] = sum over r of sketch_g2_w2 * query_13 */
-    dot7_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
+    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
     /* query_14 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -3070,7 +3075,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_begin_v4(const struct call *call
         }
     }
     /* query_w3_2[r][r_q] = sum over h of sketch_g2_w3 * query_14 */
-    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
+    dot14_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
     /* query_15 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         for (int64_t r = 0; r < 64; r++) {
@@ -3263,7 +3268,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
             }
         }
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
-        dot14_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
+        dot15_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3282,7 +3287,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
                 }
             }
             /* key_w1[r][j] += sum over h of sketch_g1_w1 * key_5 */
-            dot15_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
+            dot16_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
         }
         /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3329,7 +3334,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
             }
         }
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
-        dot14_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
+        dot15_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3349,7 +3354,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
                     }
                 }
                 /* key_w3[r][j] += sum over h of sketch_g1_w3 * key_8 */
-                dot15_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
+                dot16_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
             }
         }
         /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -3361,7 +3366,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
             }
         }
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot14_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_w0_2);
+        dot15_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w1_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3381,7 +3386,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
                     }
                 }
                 /* key_w1_2[r][j] += sum over h of sketch_g2_w1 * key_10 */
-                dot15_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
+                dot16_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
             }
         }
         /* key_sum_7 = 0.0f */
@@ -3429,7 +3434,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
             }
         }
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
-        dot14_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
+        dot15_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3449,7 +3454,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
                     }
                 }
                 /* key_w3_2[r][j] += sum over h of sketch_g2_w3 * key_13 */
-                dot15_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
+                dot16_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
@@ -3460,7 +3465,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
             }
         }
         /* score[r_q][j] = sum over r of query_15 * key_w3 */
-        dot16_v4(round_up(j1 - j0, 16), rows, query_15, key_w3, score);
+        dot17_v4(round_up(j1 - j0, 16), rows, query_15, key_w3, score);
         /* score = score * score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3492,7 +3497,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot17_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot18_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 in_region[8] = {0};
                 const int64_t t_43 = (r_q % n_q) + query_start;
@@ -3503,7 +3508,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot18_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot19_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -4090,61 +4095,66 @@ TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot13_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/512, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot14_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/512, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot15_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
     dot_v3(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot15_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot16_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot16_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot17_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot17_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot18_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot18_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot19_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -4958,27 +4968,27 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
-    float *const key_w0 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_5 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64 of 80] */
+    float *const key_w0 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_5 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64 of 80] */
     float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_6 = (float *)(void *)(part->work + 16896); /* [j: 64] */
-    float *const key_w2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_8 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
-    float *const key_w0_2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_10 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w1_2 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 20992); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_8 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64 of 80] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_10 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 246272); /* [r: 64, j: 64 of 80] */
     float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_13 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w3_2 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 16896); /* [f: 192, j: 64] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_13 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 246272); /* [r: 64, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 20992); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 246272); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 8) {
         store_v3(state_sum + (chunk - chunk0) * 135200 + f, splat_v3(0.0f));
@@ -4994,7 +5004,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
     for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum + j, splat_v3(0.0f));
@@ -5007,7 +5017,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_in[vector] += load_v3(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v3(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -5023,9 +5033,9 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
             const vec_v3 t_1 = load_v3(key_sum + j) * 0.015625f;
             vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new2 = k_tile_0 - t_1;
-                store_v3(k_tile + d * 64 + j, k_tile_new2);
+                store_v3(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
@@ -5039,9 +5049,9 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
             const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_v3 key_sum_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_3 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_3 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new5 = k_tile_3 * t_4;
-                store_v3(k_tile + d * 64 + j, k_tile_new5);
+                store_v3(k_tile + d * 80 + j, k_tile_new5);
                 key_sum_3_in += k_tile_new5;
             }
             store_v3(key_sum_3 + j, load_v3(key_sum_3 + j) + key_sum_3_in);
@@ -5055,9 +5065,9 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
             const vec_v3 t_7 = load_v3(key_sum_3 + j) * 0.015625f;
             vec_v3 key_sum_4_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_6 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_6 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new8 = k_tile_6 - t_7;
-                store_v3(k_tile + d * 64 + j, k_tile_new8);
+                store_v3(k_tile + d * 80 + j, k_tile_new8);
                 key_sum_4_in += k_tile_new8 * k_tile_new8;
             }
             store_v3(key_sum_4 + j, load_v3(key_sum_4 + j) + key_sum_4_in);
@@ -5070,7 +5080,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_sum_4_9 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_4 + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_9) * sketch_g1_norm0_weight[d])
+                store_v3(key_4 + d * 80 + j, ((load_v3(k_tile + d * 80 + j) * key_sum_4_9) * sketch_g1_norm0_weight[d])
                     + sketch_g1_norm0_bias[d]);
             }
         }
@@ -5079,7 +5089,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
         /* key_w1 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_w1 + r * 64 + j, splat_v3(0.0f));
+                store_v3(key_w1 + r * 80 + j, splat_v3(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
@@ -5088,8 +5098,8 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
                1.0f) */
             for (int64_t h = h0; h < h1; h++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 key_w0_10 = load_v3(key_w0 + h * 64 + j);
-                    store_v3(key_5 + (h - h0) * 64 + j, (key_w0_10 * 0.5f) * (tanh_v3((key_w0_10 + (((key_w0_10 *
+                    const vec_v3 key_w0_10 = load_v3(key_w0 + h * 80 + j);
+                    store_v3(key_5 + (h - h0) * 80 + j, (key_w0_10 * 0.5f) * (tanh_v3((key_w0_10 + (((key_w0_10 *
                         key_w0_10) * key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -5108,7 +5118,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_5_in[vector] += load_v3(key_w1 + r * 64 + j);
+                    key_sum_5_in[vector] += load_v3(key_w1 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -5124,9 +5134,9 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
             const vec_v3 t_12 = load_v3(key_sum_5 + j) * 0.015625f;
             vec_v3 key_sum_6_in = (vec_v3){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v3 key_w1_11 = load_v3(key_w1 + r * 64 + j);
+                const vec_v3 key_w1_11 = load_v3(key_w1 + r * 80 + j);
                 const vec_v3 key_w1_new13 = key_w1_11 - t_12;
-                store_v3(key_w1 + r * 64 + j, key_w1_new13);
+                store_v3(key_w1 + r * 80 + j, key_w1_new13);
                 key_sum_6_in += key_w1_new13 * key_w1_new13;
             }
             store_v3(key_sum_6 + j, load_v3(key_sum_6 + j) + key_sum_6_in);
@@ -5136,7 +5146,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(key_sum_6 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_w1 + r * 64 + j, ((load_v3(key_w1 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
+                store_v3(key_w1 + r * 80 + j, ((load_v3(key_w1 + r * 80 + j) * t_14) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -5145,7 +5155,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
         /* key_w3 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_w3 + r * 64 + j, splat_v3(0.0f));
+                store_v3(key_w3 + r * 80 + j, splat_v3(0.0f));
             }
         }
         {
@@ -5155,8 +5165,8 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
                    1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 key_w2_15 = load_v3(key_w2 + h * 64 + j);
-                        store_v3(key_8 + (h - h0) * 64 + j, (key_w2_15 * 0.5f) * (tanh_v3((key_w2_15 + (((key_w2_15 *
+                        const vec_v3 key_w2_15 = load_v3(key_w2 + h * 80 + j);
+                        store_v3(key_8 + (h - h0) * 80 + j, (key_w2_15 * 0.5f) * (tanh_v3((key_w2_15 + (((key_w2_15 *
                             key_w2_15) * key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -5168,7 +5178,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_sum_4_16 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_16) *
+                store_v3(k_tile + d * 80 + j, ((load_v3(k_tile + d * 80 + j) * key_sum_4_16) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -5177,7 +5187,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
         /* key_w1_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_w1_2 + r * 64 + j, splat_v3(0.0f));
+                store_v3(key_w1_2 + r * 80 + j, splat_v3(0.0f));
             }
         }
         {
@@ -5187,8 +5197,8 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
                    0.7978846f) + 1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 key_w0_2_17 = load_v3(key_w0_2 + h * 64 + j);
-                        store_v3(key_10 + (h - h0) * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_v3((key_w0_2_17 +
+                        const vec_v3 key_w0_2_17 = load_v3(key_w0_2 + h * 80 + j);
+                        store_v3(key_10 + (h - h0) * 80 + j, (key_w0_2_17 * 0.5f) * (tanh_v3((key_w0_2_17 +
                             (((key_w0_2_17 * key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -5208,7 +5218,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_7_in[vector] += load_v3(key_w1_2 + r * 64 + j);
+                    key_sum_7_in[vector] += load_v3(key_w1_2 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -5224,9 +5234,9 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
             const vec_v3 t_19 = load_v3(key_sum_7 + j) * 0.015625f;
             vec_v3 key_sum_8_in = (vec_v3){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v3 key_w1_2_18 = load_v3(key_w1_2 + r * 64 + j);
+                const vec_v3 key_w1_2_18 = load_v3(key_w1_2 + r * 80 + j);
                 const vec_v3 key_w1_2_new20 = key_w1_2_18 - t_19;
-                store_v3(key_w1_2 + r * 64 + j, key_w1_2_new20);
+                store_v3(key_w1_2 + r * 80 + j, key_w1_2_new20);
                 key_sum_8_in += key_w1_2_new20 * key_w1_2_new20;
             }
             store_v3(key_sum_8 + j, load_v3(key_sum_8 + j) + key_sum_8_in);
@@ -5236,7 +5246,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(key_sum_8 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_w1_2 + r * 64 + j, ((load_v3(key_w1_2 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) +
+                store_v3(key_w1_2 + r * 80 + j, ((load_v3(key_w1_2 + r * 80 + j) * t_21) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -5245,7 +5255,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
         /* key_w3_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_w3_2 + r * 64 + j, splat_v3(0.0f));
+                store_v3(key_w3_2 + r * 80 + j, splat_v3(0.0f));
             }
         }
         {
@@ -5255,8 +5265,8 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
                    0.7978846f) + 1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 key_w2_2_22 = load_v3(key_w2_2 + h * 64 + j);
-                        store_v3(key_13 + (h - h0) * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_v3((key_w2_2_22 +
+                        const vec_v3 key_w2_2_22 = load_v3(key_w2_2 + h * 80 + j);
+                        store_v3(key_13 + (h - h0) * 80 + j, (key_w2_2_22 * 0.5f) * (tanh_v3((key_w2_2_22 +
                             (((key_w2_2_22 * key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -5267,7 +5277,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_w3 + r * 64 + j, tanh_v3((load_v3(key_w3 + r * 64 + j) * load_v3(key_w3_2 + r * 64 + j)) *
+                store_v3(key_w3 + r * 80 + j, tanh_v3((load_v3(key_w3 + r * 80 + j) * load_v3(key_w3_2 + r * 80 + j)) *
                     0.125f) * 8.0f);
             }
         }
@@ -5276,15 +5286,15 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
             /* key_features_2 = key_w3 * key_w3 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_w3 + (f % 64) * 64 + j) * load_v3(key_w3 +
-                        (((f % 64) + (f / 64)) % 64) * 64 + j));
+                    store_v3(key_features_2 + (f - f0) * 80 + j, load_v3(key_w3 + (f % 64) * 80 + j) * load_v3(key_w3 +
+                        (((f % 64) + (f / 64)) % 64) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
                         mask_v3), term, splat_v3(0));
                 }
@@ -5379,61 +5389,61 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
     float *const query_sum_3 = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_4 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
-    float *const query_w0 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_w1 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64 of 80] */
+    float *const query_w0 = (float *)(void *)(part->work + 20992); /* [h: 512, i: 64 of 80] */
+    float *const query_5 = (float *)(void *)(part->work + 184832); /* [h: 192, i: 64 of 80] */
+    float *const query_w1 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64 of 80] */
     float *const query_sum_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_sum_6 = (float *)(void *)(part->work + 16896); /* [i: 64] */
-    float *const query_w2 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_8 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_w3 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
-    float *const query_w0_2 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_10 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_w1_2 = (float *)(void *)(part->work + 197120); /* [r: 64, i: 64] */
+    float *const query_sum_6 = (float *)(void *)(part->work + 20992); /* [i: 64] */
+    float *const query_w2 = (float *)(void *)(part->work + 20992); /* [h: 512, i: 64 of 80] */
+    float *const query_8 = (float *)(void *)(part->work + 184832); /* [h: 192, i: 64 of 80] */
+    float *const query_w3 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64 of 80] */
+    float *const query_w0_2 = (float *)(void *)(part->work + 20992); /* [h: 512, i: 64 of 80] */
+    float *const query_10 = (float *)(void *)(part->work + 184832); /* [h: 192, i: 64 of 80] */
+    float *const query_w1_2 = (float *)(void *)(part->work + 246272); /* [r: 64, i: 64 of 80] */
     float *const query_sum_7 = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_8 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_w2_2 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_13 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_w3_2 = (float *)(void *)(part->work + 197120); /* [r: 64, i: 64] */
+    float *const query_w2_2 = (float *)(void *)(part->work + 20992); /* [h: 512, i: 64 of 80] */
+    float *const query_13 = (float *)(void *)(part->work + 184832); /* [h: 192, i: 64 of 80] */
+    float *const query_w3_2 = (float *)(void *)(part->work + 246272); /* [r: 64, i: 64 of 80] */
     float *const key_sum_11 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_12 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_17 = (float *)(void *)(part->work + 16896); /* [d: 64, j: 64] */
-    float *const key_w0_3 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_18 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_w1_3 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
+    float *const key_17 = (float *)(void *)(part->work + 20992); /* [d: 64, j: 64 of 80] */
+    float *const key_w0_3 = (float *)(void *)(part->work + 41472); /* [h: 512, j: 64 of 80] */
+    float *const key_18 = (float *)(void *)(part->work + 205312); /* [h: 192, j: 64 of 80] */
+    float *const key_w1_3 = (float *)(void *)(part->work + 20992); /* [r: 64, j: 64 of 80] */
     float *const key_sum_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_14 = (float *)(void *)(part->work + 33280); /* [j: 64] */
-    float *const key_w2_3 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_21 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_w3_3 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
-    float *const key_w0_4 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_23 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_w1_4 = (float *)(void *)(part->work + 213504); /* [r: 64, j: 64] */
+    float *const key_sum_14 = (float *)(void *)(part->work + 41472); /* [j: 64] */
+    float *const key_w2_3 = (float *)(void *)(part->work + 41472); /* [h: 512, j: 64 of 80] */
+    float *const key_21 = (float *)(void *)(part->work + 205312); /* [h: 192, j: 64 of 80] */
+    float *const key_w3_3 = (float *)(void *)(part->work + 20992); /* [r: 64, j: 64 of 80] */
+    float *const key_w0_4 = (float *)(void *)(part->work + 41472); /* [h: 512, j: 64 of 80] */
+    float *const key_23 = (float *)(void *)(part->work + 205312); /* [h: 192, j: 64 of 80] */
+    float *const key_w1_4 = (float *)(void *)(part->work + 266752); /* [r: 64, j: 64 of 80] */
     float *const key_sum_15 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_16 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_4 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_26 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_w3_4 = (float *)(void *)(part->work + 213504); /* [r: 64, j: 64] */
-    float *const score = (float *)(void *)(part->work + 33280); /* [j: 64, i: 64] */
-    float *const query_14 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 229888); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 230144); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 230400); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 230656); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 247040); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 263424); /* [e: 64, i: 64] */
+    float *const key_w2_4 = (float *)(void *)(part->work + 41472); /* [h: 512, j: 64 of 80] */
+    float *const key_26 = (float *)(void *)(part->work + 205312); /* [h: 192, j: 64 of 80] */
+    float *const key_w3_4 = (float *)(void *)(part->work + 266752); /* [r: 64, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 41472); /* [j: 64, i: 64 of 80] */
+    float *const query_14 = (float *)(void *)(part->work + 20992); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 287232); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 287488); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 287744); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 288000); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 308480); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 328960); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 197120); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 213504); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 246272); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 266752); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - query_start), i_end = min(n_q,
             ((chunk + 1) * 128) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_sum + i, splat_v3(0.0f));
@@ -5446,7 +5456,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        query_sum_in[vector] += load_v3(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v3(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -5462,9 +5472,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 const vec_v3 t_26 = load_v3(query_sum + i) * 0.015625f;
                 vec_v3 query_sum_2_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_25 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_25 = load_v3(q_tile + d * 80 + i);
                     const vec_v3 q_tile_new27 = q_tile_25 - t_26;
-                    store_v3(q_tile + d * 64 + i, q_tile_new27);
+                    store_v3(q_tile + d * 80 + i, q_tile_new27);
                     query_sum_2_in += q_tile_new27 * q_tile_new27;
                 }
                 store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in);
@@ -5478,9 +5488,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 const vec_v3 t_29 = 1.0f / sqrt_v3((load_v3(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 vec_v3 query_sum_3_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_28 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_28 = load_v3(q_tile + d * 80 + i);
                     const vec_v3 q_tile_new30 = q_tile_28 * t_29;
-                    store_v3(q_tile + d * 64 + i, q_tile_new30);
+                    store_v3(q_tile + d * 80 + i, q_tile_new30);
                     query_sum_3_in += q_tile_new30;
                 }
                 store_v3(query_sum_3 + i, load_v3(query_sum_3 + i) + query_sum_3_in);
@@ -5494,9 +5504,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 const vec_v3 t_32 = load_v3(query_sum_3 + i) * 0.015625f;
                 vec_v3 query_sum_4_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_31 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_31 = load_v3(q_tile + d * 80 + i);
                     const vec_v3 q_tile_new33 = q_tile_31 - t_32;
-                    store_v3(q_tile + d * 64 + i, q_tile_new33);
+                    store_v3(q_tile + d * 80 + i, q_tile_new33);
                     query_sum_4_in += q_tile_new33 * q_tile_new33;
                 }
                 store_v3(query_sum_4 + i, load_v3(query_sum_4 + i) + query_sum_4_in);
@@ -5509,7 +5519,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_sum_4_34 = load_v3(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(query_4 + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * query_sum_4_34) *
+                    store_v3(query_4 + d * 80 + i, ((load_v3(q_tile + d * 80 + i) * query_sum_4_34) *
                         sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                 }
             }
@@ -5518,7 +5528,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             /* query_w1 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_w1 + r * 64 + i, splat_v3(0.0f));
+                    store_v3(query_w1 + r * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
@@ -5527,8 +5537,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                    0.7978846f) + 1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 query_w0_35 = load_v3(query_w0 + h * 64 + i);
-                        store_v3(query_5 + (h - h0) * 64 + i, (query_w0_35 * 0.5f) * (tanh_v3((query_w0_35 +
+                        const vec_v3 query_w0_35 = load_v3(query_w0 + h * 80 + i);
+                        store_v3(query_5 + (h - h0) * 80 + i, (query_w0_35 * 0.5f) * (tanh_v3((query_w0_35 +
                             (((query_w0_35 * query_w0_35) * query_w0_35) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -5547,7 +5557,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 }
                 for (int64_t r = 0; r < 64; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        query_sum_5_in[vector] += load_v3(query_w1 + r * 64 + i);
+                        query_sum_5_in[vector] += load_v3(query_w1 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -5563,9 +5573,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 const vec_v3 t_37 = load_v3(query_sum_5 + i) * 0.015625f;
                 vec_v3 query_sum_6_in = (vec_v3){0};
                 for (int64_t r = 0; r < 64; r++) {
-                    const vec_v3 query_w1_36 = load_v3(query_w1 + r * 64 + i);
+                    const vec_v3 query_w1_36 = load_v3(query_w1 + r * 80 + i);
                     const vec_v3 query_w1_new38 = query_w1_36 - t_37;
-                    store_v3(query_w1 + r * 64 + i, query_w1_new38);
+                    store_v3(query_w1 + r * 80 + i, query_w1_new38);
                     query_sum_6_in += query_w1_new38 * query_w1_new38;
                 }
                 store_v3(query_sum_6 + i, load_v3(query_sum_6 + i) + query_sum_6_in);
@@ -5575,7 +5585,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_39 = 1.0f / sqrt_v3((load_v3(query_sum_6 + i) * 0.015625f) + 1e-05f);
                 for (int64_t r = 0; r < 64; r++) {
-                    store_v3(query_w1 + r * 64 + i, ((load_v3(query_w1 + r * 64 + i) * t_39) *
+                    store_v3(query_w1 + r * 80 + i, ((load_v3(query_w1 + r * 80 + i) * t_39) *
                         sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
             }
@@ -5584,7 +5594,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             /* query_w3 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_w3 + r * 64 + i, splat_v3(0.0f));
+                    store_v3(query_w3 + r * 80 + i, splat_v3(0.0f));
                 }
             }
             {
@@ -5594,8 +5604,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                        * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const vec_v3 query_w2_40 = load_v3(query_w2 + h * 64 + i);
-                            store_v3(query_8 + (h - h0) * 64 + i, (query_w2_40 * 0.5f) * (tanh_v3((query_w2_40 +
+                            const vec_v3 query_w2_40 = load_v3(query_w2 + h * 80 + i);
+                            store_v3(query_8 + (h - h0) * 80 + i, (query_w2_40 * 0.5f) * (tanh_v3((query_w2_40 +
                                 (((query_w2_40 * query_w2_40) * query_w2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -5607,7 +5617,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_sum_4_41 = load_v3(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * query_sum_4_41) *
+                    store_v3(q_tile + d * 80 + i, ((load_v3(q_tile + d * 80 + i) * query_sum_4_41) *
                         sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                 }
             }
@@ -5616,7 +5626,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             /* query_w1_2 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_w1_2 + r * 64 + i, splat_v3(0.0f));
+                    store_v3(query_w1_2 + r * 80 + i, splat_v3(0.0f));
                 }
             }
             {
@@ -5626,8 +5636,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                        0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const vec_v3 query_w0_2_42 = load_v3(query_w0_2 + h * 64 + i);
-                            store_v3(query_10 + (h - h0) * 64 + i, (query_w0_2_42 * 0.5f) * (tanh_v3((query_w0_2_42 +
+                            const vec_v3 query_w0_2_42 = load_v3(query_w0_2 + h * 80 + i);
+                            store_v3(query_10 + (h - h0) * 80 + i, (query_w0_2_42 * 0.5f) * (tanh_v3((query_w0_2_42 +
                                 (((query_w0_2_42 * query_w0_2_42) * query_w0_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -5647,7 +5657,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 }
                 for (int64_t r = 0; r < 64; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        query_sum_7_in[vector] += load_v3(query_w1_2 + r * 64 + i);
+                        query_sum_7_in[vector] += load_v3(query_w1_2 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -5663,9 +5673,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 const vec_v3 t_44 = load_v3(query_sum_7 + i) * 0.015625f;
                 vec_v3 query_sum_8_in = (vec_v3){0};
                 for (int64_t r = 0; r < 64; r++) {
-                    const vec_v3 query_w1_2_43 = load_v3(query_w1_2 + r * 64 + i);
+                    const vec_v3 query_w1_2_43 = load_v3(query_w1_2 + r * 80 + i);
                     const vec_v3 query_w1_2_new45 = query_w1_2_43 - t_44;
-                    store_v3(query_w1_2 + r * 64 + i, query_w1_2_new45);
+                    store_v3(query_w1_2 + r * 80 + i, query_w1_2_new45);
                     query_sum_8_in += query_w1_2_new45 * query_w1_2_new45;
                 }
                 store_v3(query_sum_8 + i, load_v3(query_sum_8 + i) + query_sum_8_in);
@@ -5675,7 +5685,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_46 = 1.0f / sqrt_v3((load_v3(query_sum_8 + i) * 0.015625f) + 1e-05f);
                 for (int64_t r = 0; r < 64; r++) {
-                    store_v3(query_w1_2 + r * 64 + i, ((load_v3(query_w1_2 + r * 64 + i) * t_46) *
+                    store_v3(query_w1_2 + r * 80 + i, ((load_v3(query_w1_2 + r * 80 + i) * t_46) *
                         sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
             }
@@ -5684,7 +5694,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             /* query_w3_2 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_w3_2 + r * 64 + i, splat_v3(0.0f));
+                    store_v3(query_w3_2 + r * 80 + i, splat_v3(0.0f));
                 }
             }
             {
@@ -5694,8 +5704,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                        0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const vec_v3 query_w2_2_47 = load_v3(query_w2_2 + h * 64 + i);
-                            store_v3(query_13 + (h - h0) * 64 + i, (query_w2_2_47 * 0.5f) * (tanh_v3((query_w2_2_47 +
+                            const vec_v3 query_w2_2_47 = load_v3(query_w2_2 + h * 80 + i);
+                            store_v3(query_13 + (h - h0) * 80 + i, (query_w2_2_47 * 0.5f) * (tanh_v3((query_w2_2_47 +
                                 (((query_w2_2_47 * query_w2_2_47) * query_w2_2_47) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -5706,8 +5716,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_w3 + r * 64 + i, tanh_v3((load_v3(query_w3 + r * 64 + i) * load_v3(query_w3_2 + r *
-                        64 + i)) * 0.125f) * 8.0f);
+                    store_v3(query_w3 + r * 80 + i, tanh_v3((load_v3(query_w3 + r * 80 + i) * load_v3(query_w3_2 + r *
+                        80 + i)) * 0.125f) * 8.0f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -5719,7 +5729,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_from_state + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -5734,9 +5744,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 query_14_new48 = (load_v3(query_w3 + (f % 64) * 64 + i) * load_v3(query_w3 +
-                                (((f % 64) + (f / 64)) % 64) * 64 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
-                            store_v3(query_14 + (f - f0) * 64 + i, query_14_new48);
+                            const vec_v3 query_14_new48 = (load_v3(query_w3 + (f % 64) * 80 + i) * load_v3(query_w3 +
+                                (((f % 64) + (f / 64)) % 64) * 80 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
+                            store_v3(query_14 + (f - f0) * 80 + i, query_14_new48);
                             row_sum_from_state_in[vector] += query_14_new48 * (state_sum[(chunk - chunk0) * 135200 +
                                 f]);
                             if (f % 192 == 191) {
@@ -5758,14 +5768,14 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum + e * 80 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_sum_9 + j, splat_v3(0.0f));
@@ -5778,7 +5788,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            key_sum_9_in[vector] += load_v3(k_tile_2 + d * 64 + j);
+                            key_sum_9_in[vector] += load_v3(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -5794,9 +5804,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     const vec_v3 t_50 = load_v3(key_sum_9 + j) * 0.015625f;
                     vec_v3 key_sum_10_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 k_tile_2_49 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_49 = load_v3(k_tile_2 + d * 80 + j);
                         const vec_v3 k_tile_2_new51 = k_tile_2_49 - t_50;
-                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new51);
+                        store_v3(k_tile_2 + d * 80 + j, k_tile_2_new51);
                         key_sum_10_in += k_tile_2_new51 * k_tile_2_new51;
                     }
                     store_v3(key_sum_10 + j, load_v3(key_sum_10 + j) + key_sum_10_in);
@@ -5810,9 +5820,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     const vec_v3 t_53 = 1.0f / sqrt_v3((load_v3(key_sum_10 + j) * 0.015625f) + 1e-05f);
                     vec_v3 key_sum_11_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 k_tile_2_52 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_52 = load_v3(k_tile_2 + d * 80 + j);
                         const vec_v3 k_tile_2_new54 = k_tile_2_52 * t_53;
-                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new54);
+                        store_v3(k_tile_2 + d * 80 + j, k_tile_2_new54);
                         key_sum_11_in += k_tile_2_new54;
                     }
                     store_v3(key_sum_11 + j, load_v3(key_sum_11 + j) + key_sum_11_in);
@@ -5826,9 +5836,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     const vec_v3 t_56 = load_v3(key_sum_11 + j) * 0.015625f;
                     vec_v3 key_sum_12_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 k_tile_2_55 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_55 = load_v3(k_tile_2 + d * 80 + j);
                         const vec_v3 k_tile_2_new57 = k_tile_2_55 - t_56;
-                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new57);
+                        store_v3(k_tile_2 + d * 80 + j, k_tile_2_new57);
                         key_sum_12_in += k_tile_2_new57 * k_tile_2_new57;
                     }
                     store_v3(key_sum_12 + j, load_v3(key_sum_12 + j) + key_sum_12_in);
@@ -5841,7 +5851,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_sum_12_58 = load_v3(key_sum_12 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(key_17 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_sum_12_58) *
+                        store_v3(key_17 + d * 80 + j, ((load_v3(k_tile_2 + d * 80 + j) * key_sum_12_58) *
                             sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                     }
                 }
@@ -5850,7 +5860,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 /* key_w1_3 = 0.0f */
                 for (int64_t r = 0; r < 64; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_w1_3 + r * 64 + j, splat_v3(0.0f));
+                        store_v3(key_w1_3 + r * 80 + j, splat_v3(0.0f));
                     }
                 }
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
@@ -5859,8 +5869,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                        * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const vec_v3 key_w0_3_59 = load_v3(key_w0_3 + h * 64 + j);
-                            store_v3(key_18 + (h - h0) * 64 + j, (key_w0_3_59 * 0.5f) * (tanh_v3((key_w0_3_59 +
+                            const vec_v3 key_w0_3_59 = load_v3(key_w0_3 + h * 80 + j);
+                            store_v3(key_18 + (h - h0) * 80 + j, (key_w0_3_59 * 0.5f) * (tanh_v3((key_w0_3_59 +
                                 (((key_w0_3_59 * key_w0_3_59) * key_w0_3_59) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -5879,7 +5889,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     }
                     for (int64_t r = 0; r < 64; r++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            key_sum_13_in[vector] += load_v3(key_w1_3 + r * 64 + j);
+                            key_sum_13_in[vector] += load_v3(key_w1_3 + r * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -5895,9 +5905,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     const vec_v3 t_61 = load_v3(key_sum_13 + j) * 0.015625f;
                     vec_v3 key_sum_14_in = (vec_v3){0};
                     for (int64_t r = 0; r < 64; r++) {
-                        const vec_v3 key_w1_3_60 = load_v3(key_w1_3 + r * 64 + j);
+                        const vec_v3 key_w1_3_60 = load_v3(key_w1_3 + r * 80 + j);
                         const vec_v3 key_w1_3_new62 = key_w1_3_60 - t_61;
-                        store_v3(key_w1_3 + r * 64 + j, key_w1_3_new62);
+                        store_v3(key_w1_3 + r * 80 + j, key_w1_3_new62);
                         key_sum_14_in += key_w1_3_new62 * key_w1_3_new62;
                     }
                     store_v3(key_sum_14 + j, load_v3(key_sum_14 + j) + key_sum_14_in);
@@ -5907,7 +5917,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_63 = 1.0f / sqrt_v3((load_v3(key_sum_14 + j) * 0.015625f) + 1e-05f);
                     for (int64_t r = 0; r < 64; r++) {
-                        store_v3(key_w1_3 + r * 64 + j, ((load_v3(key_w1_3 + r * 64 + j) * t_63) *
+                        store_v3(key_w1_3 + r * 80 + j, ((load_v3(key_w1_3 + r * 80 + j) * t_63) *
                             sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                     }
                 }
@@ -5916,7 +5926,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 /* key_w3_3 = 0.0f */
                 for (int64_t r = 0; r < 64; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_w3_3 + r * 64 + j, splat_v3(0.0f));
+                        store_v3(key_w3_3 + r * 80 + j, splat_v3(0.0f));
                     }
                 }
                 {
@@ -5926,8 +5936,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                            0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t h = h0; h < h1; h++) {
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const vec_v3 key_w2_3_64 = load_v3(key_w2_3 + h * 64 + j);
-                                store_v3(key_21 + (h - h0) * 64 + j, (key_w2_3_64 * 0.5f) * (tanh_v3((key_w2_3_64 +
+                                const vec_v3 key_w2_3_64 = load_v3(key_w2_3 + h * 80 + j);
+                                store_v3(key_21 + (h - h0) * 80 + j, (key_w2_3_64 * 0.5f) * (tanh_v3((key_w2_3_64 +
                                     (((key_w2_3_64 * key_w2_3_64) * key_w2_3_64) * 0.044715f)) * 0.7978846f) + 1.0f));
                             }
                         }
@@ -5939,7 +5949,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_sum_12_65 = load_v3(key_sum_12 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(k_tile_2 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_sum_12_65) *
+                        store_v3(k_tile_2 + d * 80 + j, ((load_v3(k_tile_2 + d * 80 + j) * key_sum_12_65) *
                             sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                     }
                 }
@@ -5948,7 +5958,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 /* key_w1_4 = 0.0f */
                 for (int64_t r = 0; r < 64; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_w1_4 + r * 64 + j, splat_v3(0.0f));
+                        store_v3(key_w1_4 + r * 80 + j, splat_v3(0.0f));
                     }
                 }
                 {
@@ -5958,8 +5968,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                            0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t h = h0; h < h1; h++) {
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const vec_v3 key_w0_4_66 = load_v3(key_w0_4 + h * 64 + j);
-                                store_v3(key_23 + (h - h0) * 64 + j, (key_w0_4_66 * 0.5f) * (tanh_v3((key_w0_4_66 +
+                                const vec_v3 key_w0_4_66 = load_v3(key_w0_4 + h * 80 + j);
+                                store_v3(key_23 + (h - h0) * 80 + j, (key_w0_4_66 * 0.5f) * (tanh_v3((key_w0_4_66 +
                                     (((key_w0_4_66 * key_w0_4_66) * key_w0_4_66) * 0.044715f)) * 0.7978846f) + 1.0f));
                             }
                         }
@@ -5979,7 +5989,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     }
                     for (int64_t r = 0; r < 64; r++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            key_sum_15_in[vector] += load_v3(key_w1_4 + r * 64 + j);
+                            key_sum_15_in[vector] += load_v3(key_w1_4 + r * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -5995,9 +6005,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     const vec_v3 t_68 = load_v3(key_sum_15 + j) * 0.015625f;
                     vec_v3 key_sum_16_in = (vec_v3){0};
                     for (int64_t r = 0; r < 64; r++) {
-                        const vec_v3 key_w1_4_67 = load_v3(key_w1_4 + r * 64 + j);
+                        const vec_v3 key_w1_4_67 = load_v3(key_w1_4 + r * 80 + j);
                         const vec_v3 key_w1_4_new69 = key_w1_4_67 - t_68;
-                        store_v3(key_w1_4 + r * 64 + j, key_w1_4_new69);
+                        store_v3(key_w1_4 + r * 80 + j, key_w1_4_new69);
                         key_sum_16_in += key_w1_4_new69 * key_w1_4_new69;
                     }
                     store_v3(key_sum_16 + j, load_v3(key_sum_16 + j) + key_sum_16_in);
@@ -6007,7 +6017,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_70 = 1.0f / sqrt_v3((load_v3(key_sum_16 + j) * 0.015625f) + 1e-05f);
                     for (int64_t r = 0; r < 64; r++) {
-                        store_v3(key_w1_4 + r * 64 + j, ((load_v3(key_w1_4 + r * 64 + j) * t_70) *
+                        store_v3(key_w1_4 + r * 80 + j, ((load_v3(key_w1_4 + r * 80 + j) * t_70) *
                             sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                     }
                 }
@@ -6016,7 +6026,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 /* key_w3_4 = 0.0f */
                 for (int64_t r = 0; r < 64; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_w3_4 + r * 64 + j, splat_v3(0.0f));
+                        store_v3(key_w3_4 + r * 80 + j, splat_v3(0.0f));
                     }
                 }
                 {
@@ -6026,8 +6036,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                            0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t h = h0; h < h1; h++) {
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const vec_v3 key_w2_4_71 = load_v3(key_w2_4 + h * 64 + j);
-                                store_v3(key_26 + (h - h0) * 64 + j, (key_w2_4_71 * 0.5f) * (tanh_v3((key_w2_4_71 +
+                                const vec_v3 key_w2_4_71 = load_v3(key_w2_4 + h * 80 + j);
+                                store_v3(key_26 + (h - h0) * 80 + j, (key_w2_4_71 * 0.5f) * (tanh_v3((key_w2_4_71 +
                                     (((key_w2_4_71 * key_w2_4_71) * key_w2_4_71) * 0.044715f)) * 0.7978846f) + 1.0f));
                             }
                         }
@@ -6038,8 +6048,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 /* key_w3_3 = tanh((key_w3_3 * key_w3_4) * 0.125f) * 8.0f */
                 for (int64_t r = 0; r < 64; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_w3_3 + r * 64 + j, tanh_v3((load_v3(key_w3_3 + r * 64 + j) * load_v3(key_w3_4 + r *
-                            64 + j)) * 0.125f) * 8.0f);
+                        store_v3(key_w3_3 + r * 80 + j, tanh_v3((load_v3(key_w3_3 + r * 80 + j) * load_v3(key_w3_4 + r *
+                            80 + j)) * 0.125f) * 8.0f);
                     }
                 }
                 /* score[j][i] = sum over r of key_w3_3 * query_w3 */
@@ -6051,10 +6061,10 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                         const ints_v3 t_72 = (i0 + i + lane_v3) + query_start;
                         vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_73 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_73 = load_v3(score + j * 80 + i);
                             const vec_v3 score_new74 = pick_v3(__builtin_convertvector(((j0 + j) <= t_72) &
                                 (-(int64_t)((chunk * 128) <= (j0 + j))), mask_v3), score_73 * score_73, splat_v3(0.0f));
-                            store_v3(score + j * 64 + i, score_new74);
+                            store_v3(score + j * 80 + i, score_new74);
                             row_sum_in += score_new74;
                         }
                         add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -6069,9 +6079,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                const vec_v3 score_75 = load_v3(score + j * 64 + i);
+                                const vec_v3 score_75 = load_v3(score + j * 80 + i);
                                 const vec_v3 score_new76 = score_75 * score_75;
-                                store_v3(score + j * 64 + i, score_new76);
+                                store_v3(score + j * 80 + i, score_new76);
                                 row_sum_in[vector] += score_new76;
                             }
                         }
@@ -6092,7 +6102,7 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
                                 & (-(int64_t)t_77), mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot12_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -6103,12 +6113,12 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 const vec_v3 t_78 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
                 const mask_v3 t_79 = t_78 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_79, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_78));
+                    store_v3(sum + e * 80 + i, pick_v3(t_79, splat_v3(0.0f),
+                        (load_v3(sum + e * 80 + i) + load_v3(sum_from_state + e * 80 + i)) / t_78));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v3(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -6203,11 +6213,11 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
     float *const query_14 = (float *)(void *)(part->shared + 1116416); /* [h: 512, r_q: 64] */
     float *const query_w3_2 = (float *)(void *)(part->shared + 1247488); /* [r: 64, r_q: 64] */
     float *const query_15 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 8); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum + r_q, splat_v3(0.0f));
@@ -6216,7 +6226,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v3(q_tile + d * 64 + r_q);
+            query_sum_in += load_v3(q_tile + d * 80 + r_q);
         }
         store_v3(query_sum + r_q, load_v3(query_sum + r_q) + query_sum_in);
     }
@@ -6229,7 +6239,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
         const vec_v3 t_0 = load_v3(query_sum + r_q) * 0.015625f;
         vec_v3 query_sum_2_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_new1 = load_v3(q_tile + d * 64 + r_q) - t_0;
+            const vec_v3 query_new1 = load_v3(q_tile + d * 80 + r_q) - t_0;
             store_v3(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -6278,7 +6288,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
         }
     }
     /* query_w0[h][r_q] = sum over d of sketch_g1_w0 * query_5 */
-    dot7_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
+    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
     /* query_6 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -6289,7 +6299,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
         }
     }
     /* query_w1[r][r_q] = sum over h of sketch_g1_w1 * query_6 */
-    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
+    dot14_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
     /* query_sum_5 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum_5 + r_q, splat_v3(0.0f));
@@ -6327,7 +6337,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
         }
     }
     /* query_w2[h][r_q] = sum over r of sketch_g1_w2 * query_8 */
-    dot7_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
+    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
     /* query_9 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -6338,7 +6348,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
         }
     }
     /* query_w3[r][r_q] = sum over h of sketch_g1_w3 * query_9 */
-    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
+    dot14_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
     /* query_10 = ((query_3 * query_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         const vec_v3 query_4_12 = load_v3(query_4 + r_q);
@@ -6348,7 +6358,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
         }
     }
     /* query_w0_2[h][r_q] = sum over d of sketch_g2_w0 * query_10 */
-    dot7_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
+    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
     /* query_11 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -6359,7 +6369,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
         }
     }
     /* query_w1_2[r][r_q] = sum over h of sketch_g2_w1 * query_11 */
-    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
+    dot14_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
     /* query_sum_7 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum_7 + r_q, splat_v3(0.0f));
@@ -6397,7 +6407,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
         }
     }
     /* query_w2_2[h][r_q] = sum over r of sketch_g2_w2 * query_13 */
-    dot7_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
+    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
     /* query_14 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -6408,7 +6418,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
         }
     }
     /* query_w3_2[r][r_q] = sum over h of sketch_g2_w3 * query_14 */
-    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
+    dot14_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
     /* query_15 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 64; r++) {
@@ -6601,7 +6611,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
             }
         }
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
-        dot14_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
+        dot15_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -6620,7 +6630,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                 }
             }
             /* key_w1[r][j] += sum over h of sketch_g1_w1 * key_5 */
-            dot15_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
+            dot16_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
         }
         /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -6667,7 +6677,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
             }
         }
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
-        dot14_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
+        dot15_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -6687,7 +6697,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                     }
                 }
                 /* key_w3[r][j] += sum over h of sketch_g1_w3 * key_8 */
-                dot15_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
+                dot16_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
             }
         }
         /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -6699,7 +6709,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
             }
         }
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot14_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_w0_2);
+        dot15_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w1_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -6719,7 +6729,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                     }
                 }
                 /* key_w1_2[r][j] += sum over h of sketch_g2_w1 * key_10 */
-                dot15_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
+                dot16_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
             }
         }
         /* key_sum_7 = 0.0f */
@@ -6767,7 +6777,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
             }
         }
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
-        dot14_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
+        dot15_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -6787,7 +6797,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                     }
                 }
                 /* key_w3_2[r][j] += sum over h of sketch_g2_w3 * key_13 */
-                dot15_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
+                dot16_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
@@ -6798,7 +6808,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
             }
         }
         /* score[r_q][j] = sum over r of query_15 * key_w3 */
-        dot16_v3(round_up(j1 - j0, 8), rows, query_15, key_w3, score);
+        dot17_v3(round_up(j1 - j0, 8), rows, query_15, key_w3, score);
         /* score = score * score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -6830,7 +6840,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot17_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot18_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 in_region[16] = {0};
                 const int64_t t_43 = (r_q % n_q) + query_start;
@@ -6841,7 +6851,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot18_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot19_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -7417,61 +7427,66 @@ APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512,
-        b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot8_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot10_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot11_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot12_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot13_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512,
+        b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot14_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/512, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot14_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot15_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512,
         b, /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot15_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+APART void dot16_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot16_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot17_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot17_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot18_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot18_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot19_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
@@ -8285,27 +8300,27 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
-    float *const key_w0 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_5 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64 of 80] */
+    float *const key_w0 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_5 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64 of 80] */
     float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_6 = (float *)(void *)(part->work + 16896); /* [j: 64] */
-    float *const key_w2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_8 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
-    float *const key_w0_2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_10 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w1_2 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 20992); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_8 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64 of 80] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_10 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 246272); /* [r: 64, j: 64 of 80] */
     float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_13 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w3_2 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 16896); /* [f: 192, j: 64] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_13 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 246272); /* [r: 64, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 20992); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 246272); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 4) {
         store_any(state_sum + (chunk - chunk0) * 135200 + f, splat_any(0.0f));
@@ -8321,7 +8336,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
     for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum + j, splat_any(0.0f));
@@ -8334,7 +8349,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_in[vector] += load_any(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_any(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -8350,9 +8365,9 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             const vec_any t_1 = load_any(key_sum + j) * 0.015625f;
             vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_0 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new2 = k_tile_0 - t_1;
-                store_any(k_tile + d * 64 + j, k_tile_new2);
+                store_any(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
@@ -8366,9 +8381,9 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             const vec_any t_4 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_any key_sum_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_3 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_3 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new5 = k_tile_3 * t_4;
-                store_any(k_tile + d * 64 + j, k_tile_new5);
+                store_any(k_tile + d * 80 + j, k_tile_new5);
                 key_sum_3_in += k_tile_new5;
             }
             store_any(key_sum_3 + j, load_any(key_sum_3 + j) + key_sum_3_in);
@@ -8382,9 +8397,9 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             const vec_any t_7 = load_any(key_sum_3 + j) * 0.015625f;
             vec_any key_sum_4_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_6 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_6 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new8 = k_tile_6 - t_7;
-                store_any(k_tile + d * 64 + j, k_tile_new8);
+                store_any(k_tile + d * 80 + j, k_tile_new8);
                 key_sum_4_in += k_tile_new8 * k_tile_new8;
             }
             store_any(key_sum_4 + j, load_any(key_sum_4 + j) + key_sum_4_in);
@@ -8397,7 +8412,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_sum_4_9 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_4 + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_9) *
+                store_any(key_4 + d * 80 + j, ((load_any(k_tile + d * 80 + j) * key_sum_4_9) *
                     sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
@@ -8406,7 +8421,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
         /* key_w1 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_w1 + r * 64 + j, splat_any(0.0f));
+                store_any(key_w1 + r * 80 + j, splat_any(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
@@ -8415,8 +8430,8 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
                1.0f) */
             for (int64_t h = h0; h < h1; h++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any key_w0_10 = load_any(key_w0 + h * 64 + j);
-                    store_any(key_5 + (h - h0) * 64 + j, (key_w0_10 * 0.5f) * (tanh_any((key_w0_10 + (((key_w0_10 *
+                    const vec_any key_w0_10 = load_any(key_w0 + h * 80 + j);
+                    store_any(key_5 + (h - h0) * 80 + j, (key_w0_10 * 0.5f) * (tanh_any((key_w0_10 + (((key_w0_10 *
                         key_w0_10) * key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -8435,7 +8450,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_5_in[vector] += load_any(key_w1 + r * 64 + j);
+                    key_sum_5_in[vector] += load_any(key_w1 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -8451,9 +8466,9 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             const vec_any t_12 = load_any(key_sum_5 + j) * 0.015625f;
             vec_any key_sum_6_in = (vec_any){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_any key_w1_11 = load_any(key_w1 + r * 64 + j);
+                const vec_any key_w1_11 = load_any(key_w1 + r * 80 + j);
                 const vec_any key_w1_new13 = key_w1_11 - t_12;
-                store_any(key_w1 + r * 64 + j, key_w1_new13);
+                store_any(key_w1 + r * 80 + j, key_w1_new13);
                 key_sum_6_in += key_w1_new13 * key_w1_new13;
             }
             store_any(key_sum_6 + j, load_any(key_sum_6 + j) + key_sum_6_in);
@@ -8463,7 +8478,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_14 = 1.0f / sqrt_any((load_any(key_sum_6 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_w1 + r * 64 + j, ((load_any(key_w1 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
+                store_any(key_w1 + r * 80 + j, ((load_any(key_w1 + r * 80 + j) * t_14) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -8472,7 +8487,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
         /* key_w3 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_w3 + r * 64 + j, splat_any(0.0f));
+                store_any(key_w3 + r * 80 + j, splat_any(0.0f));
             }
         }
         {
@@ -8482,8 +8497,8 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
                    1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any key_w2_15 = load_any(key_w2 + h * 64 + j);
-                        store_any(key_8 + (h - h0) * 64 + j, (key_w2_15 * 0.5f) * (tanh_any((key_w2_15 + (((key_w2_15 *
+                        const vec_any key_w2_15 = load_any(key_w2 + h * 80 + j);
+                        store_any(key_8 + (h - h0) * 80 + j, (key_w2_15 * 0.5f) * (tanh_any((key_w2_15 + (((key_w2_15 *
                             key_w2_15) * key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -8495,7 +8510,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_sum_4_16 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_16) *
+                store_any(k_tile + d * 80 + j, ((load_any(k_tile + d * 80 + j) * key_sum_4_16) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -8504,7 +8519,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
         /* key_w1_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_w1_2 + r * 64 + j, splat_any(0.0f));
+                store_any(key_w1_2 + r * 80 + j, splat_any(0.0f));
             }
         }
         {
@@ -8514,8 +8529,8 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
                    0.7978846f) + 1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any key_w0_2_17 = load_any(key_w0_2 + h * 64 + j);
-                        store_any(key_10 + (h - h0) * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_any((key_w0_2_17 +
+                        const vec_any key_w0_2_17 = load_any(key_w0_2 + h * 80 + j);
+                        store_any(key_10 + (h - h0) * 80 + j, (key_w0_2_17 * 0.5f) * (tanh_any((key_w0_2_17 +
                             (((key_w0_2_17 * key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -8535,7 +8550,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_7_in[vector] += load_any(key_w1_2 + r * 64 + j);
+                    key_sum_7_in[vector] += load_any(key_w1_2 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -8551,9 +8566,9 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             const vec_any t_19 = load_any(key_sum_7 + j) * 0.015625f;
             vec_any key_sum_8_in = (vec_any){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_any key_w1_2_18 = load_any(key_w1_2 + r * 64 + j);
+                const vec_any key_w1_2_18 = load_any(key_w1_2 + r * 80 + j);
                 const vec_any key_w1_2_new20 = key_w1_2_18 - t_19;
-                store_any(key_w1_2 + r * 64 + j, key_w1_2_new20);
+                store_any(key_w1_2 + r * 80 + j, key_w1_2_new20);
                 key_sum_8_in += key_w1_2_new20 * key_w1_2_new20;
             }
             store_any(key_sum_8 + j, load_any(key_sum_8 + j) + key_sum_8_in);
@@ -8563,7 +8578,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_21 = 1.0f / sqrt_any((load_any(key_sum_8 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_w1_2 + r * 64 + j, ((load_any(key_w1_2 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r])
+                store_any(key_w1_2 + r * 80 + j, ((load_any(key_w1_2 + r * 80 + j) * t_21) * sketch_g2_norm1_weight[r])
                     + sketch_g2_norm1_bias[r]);
             }
         }
@@ -8572,7 +8587,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
         /* key_w3_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_w3_2 + r * 64 + j, splat_any(0.0f));
+                store_any(key_w3_2 + r * 80 + j, splat_any(0.0f));
             }
         }
         {
@@ -8582,8 +8597,8 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
                    0.7978846f) + 1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any key_w2_2_22 = load_any(key_w2_2 + h * 64 + j);
-                        store_any(key_13 + (h - h0) * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_any((key_w2_2_22 +
+                        const vec_any key_w2_2_22 = load_any(key_w2_2 + h * 80 + j);
+                        store_any(key_13 + (h - h0) * 80 + j, (key_w2_2_22 * 0.5f) * (tanh_any((key_w2_2_22 +
                             (((key_w2_2_22 * key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -8594,7 +8609,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_w3 + r * 64 + j, tanh_any((load_any(key_w3 + r * 64 + j) * load_any(key_w3_2 + r * 64 +
+                store_any(key_w3 + r * 80 + j, tanh_any((load_any(key_w3 + r * 80 + j) * load_any(key_w3_2 + r * 80 +
                     j)) * 0.125f) * 8.0f);
             }
         }
@@ -8603,15 +8618,15 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             /* key_features_2 = key_w3 * key_w3 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_w3 + (f % 64) * 64 + j) * load_any(key_w3
-                        + (((f % 64) + (f / 64)) % 64) * 64 + j));
+                    store_any(key_features_2 + (f - f0) * 80 + j, load_any(key_w3 + (f % 64) * 80 + j) * load_any(key_w3
+                        + (((f % 64) + (f / 64)) % 64) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_features_2 + (f - f0) * 64 + j);
+                    const vec_any term = load_any(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                         mask_any), term, splat_any(0));
                 }
@@ -8706,61 +8721,61 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
     float *const query_sum_3 = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_4 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
-    float *const query_w0 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_w1 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64 of 80] */
+    float *const query_w0 = (float *)(void *)(part->work + 20992); /* [h: 512, i: 64 of 80] */
+    float *const query_5 = (float *)(void *)(part->work + 184832); /* [h: 192, i: 64 of 80] */
+    float *const query_w1 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64 of 80] */
     float *const query_sum_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_sum_6 = (float *)(void *)(part->work + 16896); /* [i: 64] */
-    float *const query_w2 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_8 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_w3 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
-    float *const query_w0_2 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_10 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_w1_2 = (float *)(void *)(part->work + 197120); /* [r: 64, i: 64] */
+    float *const query_sum_6 = (float *)(void *)(part->work + 20992); /* [i: 64] */
+    float *const query_w2 = (float *)(void *)(part->work + 20992); /* [h: 512, i: 64 of 80] */
+    float *const query_8 = (float *)(void *)(part->work + 184832); /* [h: 192, i: 64 of 80] */
+    float *const query_w3 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64 of 80] */
+    float *const query_w0_2 = (float *)(void *)(part->work + 20992); /* [h: 512, i: 64 of 80] */
+    float *const query_10 = (float *)(void *)(part->work + 184832); /* [h: 192, i: 64 of 80] */
+    float *const query_w1_2 = (float *)(void *)(part->work + 246272); /* [r: 64, i: 64 of 80] */
     float *const query_sum_7 = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_8 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_w2_2 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_13 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_w3_2 = (float *)(void *)(part->work + 197120); /* [r: 64, i: 64] */
+    float *const query_w2_2 = (float *)(void *)(part->work + 20992); /* [h: 512, i: 64 of 80] */
+    float *const query_13 = (float *)(void *)(part->work + 184832); /* [h: 192, i: 64 of 80] */
+    float *const query_w3_2 = (float *)(void *)(part->work + 246272); /* [r: 64, i: 64 of 80] */
     float *const key_sum_11 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_12 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_17 = (float *)(void *)(part->work + 16896); /* [d: 64, j: 64] */
-    float *const key_w0_3 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_18 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_w1_3 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
+    float *const key_17 = (float *)(void *)(part->work + 20992); /* [d: 64, j: 64 of 80] */
+    float *const key_w0_3 = (float *)(void *)(part->work + 41472); /* [h: 512, j: 64 of 80] */
+    float *const key_18 = (float *)(void *)(part->work + 205312); /* [h: 192, j: 64 of 80] */
+    float *const key_w1_3 = (float *)(void *)(part->work + 20992); /* [r: 64, j: 64 of 80] */
     float *const key_sum_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_14 = (float *)(void *)(part->work + 33280); /* [j: 64] */
-    float *const key_w2_3 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_21 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_w3_3 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
-    float *const key_w0_4 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_23 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_w1_4 = (float *)(void *)(part->work + 213504); /* [r: 64, j: 64] */
+    float *const key_sum_14 = (float *)(void *)(part->work + 41472); /* [j: 64] */
+    float *const key_w2_3 = (float *)(void *)(part->work + 41472); /* [h: 512, j: 64 of 80] */
+    float *const key_21 = (float *)(void *)(part->work + 205312); /* [h: 192, j: 64 of 80] */
+    float *const key_w3_3 = (float *)(void *)(part->work + 20992); /* [r: 64, j: 64 of 80] */
+    float *const key_w0_4 = (float *)(void *)(part->work + 41472); /* [h: 512, j: 64 of 80] */
+    float *const key_23 = (float *)(void *)(part->work + 205312); /* [h: 192, j: 64 of 80] */
+    float *const key_w1_4 = (float *)(void *)(part->work + 266752); /* [r: 64, j: 64 of 80] */
     float *const key_sum_15 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_16 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_4 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_26 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_w3_4 = (float *)(void *)(part->work + 213504); /* [r: 64, j: 64] */
-    float *const score = (float *)(void *)(part->work + 33280); /* [j: 64, i: 64] */
-    float *const query_14 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 229888); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 230144); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 230400); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 230656); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 247040); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 263424); /* [e: 64, i: 64] */
+    float *const key_w2_4 = (float *)(void *)(part->work + 41472); /* [h: 512, j: 64 of 80] */
+    float *const key_26 = (float *)(void *)(part->work + 205312); /* [h: 192, j: 64 of 80] */
+    float *const key_w3_4 = (float *)(void *)(part->work + 266752); /* [r: 64, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 41472); /* [j: 64, i: 64 of 80] */
+    float *const query_14 = (float *)(void *)(part->work + 20992); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 287232); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 287488); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 287744); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 288000); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 308480); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 328960); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 197120); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 213504); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 246272); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 266752); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - query_start), i_end = min(n_q,
             ((chunk + 1) * 128) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_sum + i, splat_any(0.0f));
@@ -8773,7 +8788,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        query_sum_in[vector] += load_any(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_any(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -8789,9 +8804,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 const vec_any t_26 = load_any(query_sum + i) * 0.015625f;
                 vec_any query_sum_2_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_25 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_25 = load_any(q_tile + d * 80 + i);
                     const vec_any q_tile_new27 = q_tile_25 - t_26;
-                    store_any(q_tile + d * 64 + i, q_tile_new27);
+                    store_any(q_tile + d * 80 + i, q_tile_new27);
                     query_sum_2_in += q_tile_new27 * q_tile_new27;
                 }
                 store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in);
@@ -8805,9 +8820,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 const vec_any t_29 = 1.0f / sqrt_any((load_any(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 vec_any query_sum_3_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_28 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_28 = load_any(q_tile + d * 80 + i);
                     const vec_any q_tile_new30 = q_tile_28 * t_29;
-                    store_any(q_tile + d * 64 + i, q_tile_new30);
+                    store_any(q_tile + d * 80 + i, q_tile_new30);
                     query_sum_3_in += q_tile_new30;
                 }
                 store_any(query_sum_3 + i, load_any(query_sum_3 + i) + query_sum_3_in);
@@ -8821,9 +8836,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 const vec_any t_32 = load_any(query_sum_3 + i) * 0.015625f;
                 vec_any query_sum_4_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_31 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_31 = load_any(q_tile + d * 80 + i);
                     const vec_any q_tile_new33 = q_tile_31 - t_32;
-                    store_any(q_tile + d * 64 + i, q_tile_new33);
+                    store_any(q_tile + d * 80 + i, q_tile_new33);
                     query_sum_4_in += q_tile_new33 * q_tile_new33;
                 }
                 store_any(query_sum_4 + i, load_any(query_sum_4 + i) + query_sum_4_in);
@@ -8836,7 +8851,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_sum_4_34 = load_any(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(query_4 + d * 64 + i, ((load_any(q_tile + d * 64 + i) * query_sum_4_34) *
+                    store_any(query_4 + d * 80 + i, ((load_any(q_tile + d * 80 + i) * query_sum_4_34) *
                         sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                 }
             }
@@ -8845,7 +8860,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             /* query_w1 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_w1 + r * 64 + i, splat_any(0.0f));
+                    store_any(query_w1 + r * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
@@ -8854,8 +8869,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                    0.7978846f) + 1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any query_w0_35 = load_any(query_w0 + h * 64 + i);
-                        store_any(query_5 + (h - h0) * 64 + i, (query_w0_35 * 0.5f) * (tanh_any((query_w0_35 +
+                        const vec_any query_w0_35 = load_any(query_w0 + h * 80 + i);
+                        store_any(query_5 + (h - h0) * 80 + i, (query_w0_35 * 0.5f) * (tanh_any((query_w0_35 +
                             (((query_w0_35 * query_w0_35) * query_w0_35) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -8874,7 +8889,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 }
                 for (int64_t r = 0; r < 64; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        query_sum_5_in[vector] += load_any(query_w1 + r * 64 + i);
+                        query_sum_5_in[vector] += load_any(query_w1 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -8890,9 +8905,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 const vec_any t_37 = load_any(query_sum_5 + i) * 0.015625f;
                 vec_any query_sum_6_in = (vec_any){0};
                 for (int64_t r = 0; r < 64; r++) {
-                    const vec_any query_w1_36 = load_any(query_w1 + r * 64 + i);
+                    const vec_any query_w1_36 = load_any(query_w1 + r * 80 + i);
                     const vec_any query_w1_new38 = query_w1_36 - t_37;
-                    store_any(query_w1 + r * 64 + i, query_w1_new38);
+                    store_any(query_w1 + r * 80 + i, query_w1_new38);
                     query_sum_6_in += query_w1_new38 * query_w1_new38;
                 }
                 store_any(query_sum_6 + i, load_any(query_sum_6 + i) + query_sum_6_in);
@@ -8902,7 +8917,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_39 = 1.0f / sqrt_any((load_any(query_sum_6 + i) * 0.015625f) + 1e-05f);
                 for (int64_t r = 0; r < 64; r++) {
-                    store_any(query_w1 + r * 64 + i, ((load_any(query_w1 + r * 64 + i) * t_39) *
+                    store_any(query_w1 + r * 80 + i, ((load_any(query_w1 + r * 80 + i) * t_39) *
                         sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
             }
@@ -8911,7 +8926,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             /* query_w3 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_w3 + r * 64 + i, splat_any(0.0f));
+                    store_any(query_w3 + r * 80 + i, splat_any(0.0f));
                 }
             }
             {
@@ -8921,8 +8936,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                        * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const vec_any query_w2_40 = load_any(query_w2 + h * 64 + i);
-                            store_any(query_8 + (h - h0) * 64 + i, (query_w2_40 * 0.5f) * (tanh_any((query_w2_40 +
+                            const vec_any query_w2_40 = load_any(query_w2 + h * 80 + i);
+                            store_any(query_8 + (h - h0) * 80 + i, (query_w2_40 * 0.5f) * (tanh_any((query_w2_40 +
                                 (((query_w2_40 * query_w2_40) * query_w2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -8934,7 +8949,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_sum_4_41 = load_any(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 64 + i, ((load_any(q_tile + d * 64 + i) * query_sum_4_41) *
+                    store_any(q_tile + d * 80 + i, ((load_any(q_tile + d * 80 + i) * query_sum_4_41) *
                         sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                 }
             }
@@ -8943,7 +8958,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             /* query_w1_2 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_w1_2 + r * 64 + i, splat_any(0.0f));
+                    store_any(query_w1_2 + r * 80 + i, splat_any(0.0f));
                 }
             }
             {
@@ -8953,8 +8968,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                        0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const vec_any query_w0_2_42 = load_any(query_w0_2 + h * 64 + i);
-                            store_any(query_10 + (h - h0) * 64 + i, (query_w0_2_42 * 0.5f) * (tanh_any((query_w0_2_42 +
+                            const vec_any query_w0_2_42 = load_any(query_w0_2 + h * 80 + i);
+                            store_any(query_10 + (h - h0) * 80 + i, (query_w0_2_42 * 0.5f) * (tanh_any((query_w0_2_42 +
                                 (((query_w0_2_42 * query_w0_2_42) * query_w0_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -8974,7 +8989,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 }
                 for (int64_t r = 0; r < 64; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        query_sum_7_in[vector] += load_any(query_w1_2 + r * 64 + i);
+                        query_sum_7_in[vector] += load_any(query_w1_2 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -8990,9 +9005,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 const vec_any t_44 = load_any(query_sum_7 + i) * 0.015625f;
                 vec_any query_sum_8_in = (vec_any){0};
                 for (int64_t r = 0; r < 64; r++) {
-                    const vec_any query_w1_2_43 = load_any(query_w1_2 + r * 64 + i);
+                    const vec_any query_w1_2_43 = load_any(query_w1_2 + r * 80 + i);
                     const vec_any query_w1_2_new45 = query_w1_2_43 - t_44;
-                    store_any(query_w1_2 + r * 64 + i, query_w1_2_new45);
+                    store_any(query_w1_2 + r * 80 + i, query_w1_2_new45);
                     query_sum_8_in += query_w1_2_new45 * query_w1_2_new45;
                 }
                 store_any(query_sum_8 + i, load_any(query_sum_8 + i) + query_sum_8_in);
@@ -9002,7 +9017,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_46 = 1.0f / sqrt_any((load_any(query_sum_8 + i) * 0.015625f) + 1e-05f);
                 for (int64_t r = 0; r < 64; r++) {
-                    store_any(query_w1_2 + r * 64 + i, ((load_any(query_w1_2 + r * 64 + i) * t_46) *
+                    store_any(query_w1_2 + r * 80 + i, ((load_any(query_w1_2 + r * 80 + i) * t_46) *
                         sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
             }
@@ -9011,7 +9026,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             /* query_w3_2 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_w3_2 + r * 64 + i, splat_any(0.0f));
+                    store_any(query_w3_2 + r * 80 + i, splat_any(0.0f));
                 }
             }
             {
@@ -9021,8 +9036,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                        0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const vec_any query_w2_2_47 = load_any(query_w2_2 + h * 64 + i);
-                            store_any(query_13 + (h - h0) * 64 + i, (query_w2_2_47 * 0.5f) * (tanh_any((query_w2_2_47 +
+                            const vec_any query_w2_2_47 = load_any(query_w2_2 + h * 80 + i);
+                            store_any(query_13 + (h - h0) * 80 + i, (query_w2_2_47 * 0.5f) * (tanh_any((query_w2_2_47 +
                                 (((query_w2_2_47 * query_w2_2_47) * query_w2_2_47) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -9033,8 +9048,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_w3 + r * 64 + i, tanh_any((load_any(query_w3 + r * 64 + i) * load_any(query_w3_2 + r
-                        * 64 + i)) * 0.125f) * 8.0f);
+                    store_any(query_w3 + r * 80 + i, tanh_any((load_any(query_w3 + r * 80 + i) * load_any(query_w3_2 + r
+                        * 80 + i)) * 0.125f) * 8.0f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -9046,7 +9061,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_from_state + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -9061,9 +9076,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any query_14_new48 = (load_any(query_w3 + (f % 64) * 64 + i) * load_any(query_w3 +
-                                (((f % 64) + (f / 64)) % 64) * 64 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
-                            store_any(query_14 + (f - f0) * 64 + i, query_14_new48);
+                            const vec_any query_14_new48 = (load_any(query_w3 + (f % 64) * 80 + i) * load_any(query_w3 +
+                                (((f % 64) + (f / 64)) % 64) * 80 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
+                            store_any(query_14 + (f - f0) * 80 + i, query_14_new48);
                             row_sum_from_state_in[vector] += query_14_new48 * (state_sum[(chunk - chunk0) * 135200 +
                                 f]);
                             if (f % 192 == 191) {
@@ -9085,14 +9100,14 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+                    store_any(sum + e * 80 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_sum_9 + j, splat_any(0.0f));
@@ -9105,7 +9120,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            key_sum_9_in[vector] += load_any(k_tile_2 + d * 64 + j);
+                            key_sum_9_in[vector] += load_any(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -9121,9 +9136,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     const vec_any t_50 = load_any(key_sum_9 + j) * 0.015625f;
                     vec_any key_sum_10_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_any k_tile_2_49 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_49 = load_any(k_tile_2 + d * 80 + j);
                         const vec_any k_tile_2_new51 = k_tile_2_49 - t_50;
-                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new51);
+                        store_any(k_tile_2 + d * 80 + j, k_tile_2_new51);
                         key_sum_10_in += k_tile_2_new51 * k_tile_2_new51;
                     }
                     store_any(key_sum_10 + j, load_any(key_sum_10 + j) + key_sum_10_in);
@@ -9137,9 +9152,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     const vec_any t_53 = 1.0f / sqrt_any((load_any(key_sum_10 + j) * 0.015625f) + 1e-05f);
                     vec_any key_sum_11_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_any k_tile_2_52 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_52 = load_any(k_tile_2 + d * 80 + j);
                         const vec_any k_tile_2_new54 = k_tile_2_52 * t_53;
-                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new54);
+                        store_any(k_tile_2 + d * 80 + j, k_tile_2_new54);
                         key_sum_11_in += k_tile_2_new54;
                     }
                     store_any(key_sum_11 + j, load_any(key_sum_11 + j) + key_sum_11_in);
@@ -9153,9 +9168,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     const vec_any t_56 = load_any(key_sum_11 + j) * 0.015625f;
                     vec_any key_sum_12_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_any k_tile_2_55 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_55 = load_any(k_tile_2 + d * 80 + j);
                         const vec_any k_tile_2_new57 = k_tile_2_55 - t_56;
-                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new57);
+                        store_any(k_tile_2 + d * 80 + j, k_tile_2_new57);
                         key_sum_12_in += k_tile_2_new57 * k_tile_2_new57;
                     }
                     store_any(key_sum_12 + j, load_any(key_sum_12 + j) + key_sum_12_in);
@@ -9168,7 +9183,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_sum_12_58 = load_any(key_sum_12 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(key_17 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_sum_12_58) *
+                        store_any(key_17 + d * 80 + j, ((load_any(k_tile_2 + d * 80 + j) * key_sum_12_58) *
                             sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                     }
                 }
@@ -9177,7 +9192,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 /* key_w1_3 = 0.0f */
                 for (int64_t r = 0; r < 64; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_w1_3 + r * 64 + j, splat_any(0.0f));
+                        store_any(key_w1_3 + r * 80 + j, splat_any(0.0f));
                     }
                 }
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
@@ -9186,8 +9201,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                        * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const vec_any key_w0_3_59 = load_any(key_w0_3 + h * 64 + j);
-                            store_any(key_18 + (h - h0) * 64 + j, (key_w0_3_59 * 0.5f) * (tanh_any((key_w0_3_59 +
+                            const vec_any key_w0_3_59 = load_any(key_w0_3 + h * 80 + j);
+                            store_any(key_18 + (h - h0) * 80 + j, (key_w0_3_59 * 0.5f) * (tanh_any((key_w0_3_59 +
                                 (((key_w0_3_59 * key_w0_3_59) * key_w0_3_59) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -9206,7 +9221,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                     for (int64_t r = 0; r < 64; r++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            key_sum_13_in[vector] += load_any(key_w1_3 + r * 64 + j);
+                            key_sum_13_in[vector] += load_any(key_w1_3 + r * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -9222,9 +9237,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     const vec_any t_61 = load_any(key_sum_13 + j) * 0.015625f;
                     vec_any key_sum_14_in = (vec_any){0};
                     for (int64_t r = 0; r < 64; r++) {
-                        const vec_any key_w1_3_60 = load_any(key_w1_3 + r * 64 + j);
+                        const vec_any key_w1_3_60 = load_any(key_w1_3 + r * 80 + j);
                         const vec_any key_w1_3_new62 = key_w1_3_60 - t_61;
-                        store_any(key_w1_3 + r * 64 + j, key_w1_3_new62);
+                        store_any(key_w1_3 + r * 80 + j, key_w1_3_new62);
                         key_sum_14_in += key_w1_3_new62 * key_w1_3_new62;
                     }
                     store_any(key_sum_14 + j, load_any(key_sum_14 + j) + key_sum_14_in);
@@ -9234,7 +9249,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_63 = 1.0f / sqrt_any((load_any(key_sum_14 + j) * 0.015625f) + 1e-05f);
                     for (int64_t r = 0; r < 64; r++) {
-                        store_any(key_w1_3 + r * 64 + j, ((load_any(key_w1_3 + r * 64 + j) * t_63) *
+                        store_any(key_w1_3 + r * 80 + j, ((load_any(key_w1_3 + r * 80 + j) * t_63) *
                             sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                     }
                 }
@@ -9243,7 +9258,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 /* key_w3_3 = 0.0f */
                 for (int64_t r = 0; r < 64; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_w3_3 + r * 64 + j, splat_any(0.0f));
+                        store_any(key_w3_3 + r * 80 + j, splat_any(0.0f));
                     }
                 }
                 {
@@ -9253,8 +9268,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                            0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t h = h0; h < h1; h++) {
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const vec_any key_w2_3_64 = load_any(key_w2_3 + h * 64 + j);
-                                store_any(key_21 + (h - h0) * 64 + j, (key_w2_3_64 * 0.5f) * (tanh_any((key_w2_3_64 +
+                                const vec_any key_w2_3_64 = load_any(key_w2_3 + h * 80 + j);
+                                store_any(key_21 + (h - h0) * 80 + j, (key_w2_3_64 * 0.5f) * (tanh_any((key_w2_3_64 +
                                     (((key_w2_3_64 * key_w2_3_64) * key_w2_3_64) * 0.044715f)) * 0.7978846f) + 1.0f));
                             }
                         }
@@ -9266,7 +9281,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_sum_12_65 = load_any(key_sum_12 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(k_tile_2 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_sum_12_65) *
+                        store_any(k_tile_2 + d * 80 + j, ((load_any(k_tile_2 + d * 80 + j) * key_sum_12_65) *
                             sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                     }
                 }
@@ -9275,7 +9290,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 /* key_w1_4 = 0.0f */
                 for (int64_t r = 0; r < 64; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_w1_4 + r * 64 + j, splat_any(0.0f));
+                        store_any(key_w1_4 + r * 80 + j, splat_any(0.0f));
                     }
                 }
                 {
@@ -9285,8 +9300,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                            0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t h = h0; h < h1; h++) {
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const vec_any key_w0_4_66 = load_any(key_w0_4 + h * 64 + j);
-                                store_any(key_23 + (h - h0) * 64 + j, (key_w0_4_66 * 0.5f) * (tanh_any((key_w0_4_66 +
+                                const vec_any key_w0_4_66 = load_any(key_w0_4 + h * 80 + j);
+                                store_any(key_23 + (h - h0) * 80 + j, (key_w0_4_66 * 0.5f) * (tanh_any((key_w0_4_66 +
                                     (((key_w0_4_66 * key_w0_4_66) * key_w0_4_66) * 0.044715f)) * 0.7978846f) + 1.0f));
                             }
                         }
@@ -9306,7 +9321,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                     for (int64_t r = 0; r < 64; r++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            key_sum_15_in[vector] += load_any(key_w1_4 + r * 64 + j);
+                            key_sum_15_in[vector] += load_any(key_w1_4 + r * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -9322,9 +9337,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     const vec_any t_68 = load_any(key_sum_15 + j) * 0.015625f;
                     vec_any key_sum_16_in = (vec_any){0};
                     for (int64_t r = 0; r < 64; r++) {
-                        const vec_any key_w1_4_67 = load_any(key_w1_4 + r * 64 + j);
+                        const vec_any key_w1_4_67 = load_any(key_w1_4 + r * 80 + j);
                         const vec_any key_w1_4_new69 = key_w1_4_67 - t_68;
-                        store_any(key_w1_4 + r * 64 + j, key_w1_4_new69);
+                        store_any(key_w1_4 + r * 80 + j, key_w1_4_new69);
                         key_sum_16_in += key_w1_4_new69 * key_w1_4_new69;
                     }
                     store_any(key_sum_16 + j, load_any(key_sum_16 + j) + key_sum_16_in);
@@ -9334,7 +9349,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_70 = 1.0f / sqrt_any((load_any(key_sum_16 + j) * 0.015625f) + 1e-05f);
                     for (int64_t r = 0; r < 64; r++) {
-                        store_any(key_w1_4 + r * 64 + j, ((load_any(key_w1_4 + r * 64 + j) * t_70) *
+                        store_any(key_w1_4 + r * 80 + j, ((load_any(key_w1_4 + r * 80 + j) * t_70) *
                             sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                     }
                 }
@@ -9343,7 +9358,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 /* key_w3_4 = 0.0f */
                 for (int64_t r = 0; r < 64; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_w3_4 + r * 64 + j, splat_any(0.0f));
+                        store_any(key_w3_4 + r * 80 + j, splat_any(0.0f));
                     }
                 }
                 {
@@ -9353,8 +9368,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                            0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t h = h0; h < h1; h++) {
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const vec_any key_w2_4_71 = load_any(key_w2_4 + h * 64 + j);
-                                store_any(key_26 + (h - h0) * 64 + j, (key_w2_4_71 * 0.5f) * (tanh_any((key_w2_4_71 +
+                                const vec_any key_w2_4_71 = load_any(key_w2_4 + h * 80 + j);
+                                store_any(key_26 + (h - h0) * 80 + j, (key_w2_4_71 * 0.5f) * (tanh_any((key_w2_4_71 +
                                     (((key_w2_4_71 * key_w2_4_71) * key_w2_4_71) * 0.044715f)) * 0.7978846f) + 1.0f));
                             }
                         }
@@ -9365,8 +9380,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 /* key_w3_3 = tanh((key_w3_3 * key_w3_4) * 0.125f) * 8.0f */
                 for (int64_t r = 0; r < 64; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_w3_3 + r * 64 + j, tanh_any((load_any(key_w3_3 + r * 64 + j) * load_any(key_w3_4 +
-                            r * 64 + j)) * 0.125f) * 8.0f);
+                        store_any(key_w3_3 + r * 80 + j, tanh_any((load_any(key_w3_3 + r * 80 + j) * load_any(key_w3_4 +
+                            r * 80 + j)) * 0.125f) * 8.0f);
                     }
                 }
                 /* score[j][i] = sum over r of key_w3_3 * query_w3 */
@@ -9378,11 +9393,11 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                         const ints_any t_72 = (i0 + i + lane_any) + query_start;
                         vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_73 = load_any(score + j * 64 + i);
+                            const vec_any score_73 = load_any(score + j * 80 + i);
                             const vec_any score_new74 = pick_any(__builtin_convertvector(((j0 + j) <= t_72) &
                                 (-(int64_t)((chunk * 128) <= (j0 + j))), mask_any), score_73 * score_73,
                                 splat_any(0.0f));
-                            store_any(score + j * 64 + i, score_new74);
+                            store_any(score + j * 80 + i, score_new74);
                             row_sum_in += score_new74;
                         }
                         add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -9397,9 +9412,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                const vec_any score_75 = load_any(score + j * 64 + i);
+                                const vec_any score_75 = load_any(score + j * 80 + i);
                                 const vec_any score_new76 = score_75 * score_75;
-                                store_any(score + j * 64 + i, score_new76);
+                                store_any(score + j * 80 + i, score_new76);
                                 row_sum_in[vector] += score_new76;
                             }
                         }
@@ -9420,7 +9435,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
                                 & (-(int64_t)t_77), mask_any);
                         }
-                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot12_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -9431,12 +9446,12 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 const vec_any t_78 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
                 const mask_any t_79 = t_78 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_79, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_78));
+                    store_any(sum + e * 80 + i, pick_any(t_79, splat_any(0.0f),
+                        (load_any(sum + e * 80 + i) + load_any(sum_from_state + e * 80 + i)) / t_78));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_any(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -9531,11 +9546,11 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
     float *const query_14 = (float *)(void *)(part->shared + 1116416); /* [h: 512, r_q: 64] */
     float *const query_w3_2 = (float *)(void *)(part->shared + 1247488); /* [r: 64, r_q: 64] */
     float *const query_15 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 4); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum + r_q, splat_any(0.0f));
@@ -9544,7 +9559,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_any(q_tile + d * 64 + r_q);
+            query_sum_in += load_any(q_tile + d * 80 + r_q);
         }
         store_any(query_sum + r_q, load_any(query_sum + r_q) + query_sum_in);
     }
@@ -9557,7 +9572,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         const vec_any t_0 = load_any(query_sum + r_q) * 0.015625f;
         vec_any query_sum_2_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_new1 = load_any(q_tile + d * 64 + r_q) - t_0;
+            const vec_any query_new1 = load_any(q_tile + d * 80 + r_q) - t_0;
             store_any(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -9606,7 +9621,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_w0[h][r_q] = sum over d of sketch_g1_w0 * query_5 */
-    dot7_any(round_up(r_q1 - r_q0, 4), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
+    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
     /* query_6 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -9617,7 +9632,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_w1[r][r_q] = sum over h of sketch_g1_w1 * query_6 */
-    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
+    dot14_any(round_up(r_q1 - r_q0, 4), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
     /* query_sum_5 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum_5 + r_q, splat_any(0.0f));
@@ -9655,7 +9670,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_w2[h][r_q] = sum over r of sketch_g1_w2 * query_8 */
-    dot7_any(round_up(r_q1 - r_q0, 4), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
+    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
     /* query_9 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -9666,7 +9681,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_w3[r][r_q] = sum over h of sketch_g1_w3 * query_9 */
-    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
+    dot14_any(round_up(r_q1 - r_q0, 4), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
     /* query_10 = ((query_3 * query_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         const vec_any query_4_12 = load_any(query_4 + r_q);
@@ -9676,7 +9691,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_w0_2[h][r_q] = sum over d of sketch_g2_w0 * query_10 */
-    dot7_any(round_up(r_q1 - r_q0, 4), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
+    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
     /* query_11 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -9687,7 +9702,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_w1_2[r][r_q] = sum over h of sketch_g2_w1 * query_11 */
-    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
+    dot14_any(round_up(r_q1 - r_q0, 4), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
     /* query_sum_7 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum_7 + r_q, splat_any(0.0f));
@@ -9725,7 +9740,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_w2_2[h][r_q] = sum over r of sketch_g2_w2 * query_13 */
-    dot7_any(round_up(r_q1 - r_q0, 4), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
+    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
     /* query_14 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -9736,7 +9751,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_w3_2[r][r_q] = sum over h of sketch_g2_w3 * query_14 */
-    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
+    dot14_any(round_up(r_q1 - r_q0, 4), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
     /* query_15 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 64; r++) {
@@ -9929,7 +9944,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
-        dot14_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
+        dot15_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -9948,7 +9963,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                 }
             }
             /* key_w1[r][j] += sum over h of sketch_g1_w1 * key_5 */
-            dot15_any(round_up(j1 - j0, 4), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
+            dot16_any(round_up(j1 - j0, 4), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
         }
         /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -9995,7 +10010,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
-        dot14_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
+        dot15_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -10015,7 +10030,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_w3[r][j] += sum over h of sketch_g1_w3 * key_8 */
-                dot15_any(round_up(j1 - j0, 4), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
+                dot16_any(round_up(j1 - j0, 4), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
             }
         }
         /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -10027,7 +10042,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot14_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile, key_w0_2);
+        dot15_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w1_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -10047,7 +10062,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_w1_2[r][j] += sum over h of sketch_g2_w1 * key_10 */
-                dot15_any(round_up(j1 - j0, 4), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
+                dot16_any(round_up(j1 - j0, 4), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
             }
         }
         /* key_sum_7 = 0.0f */
@@ -10095,7 +10110,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
-        dot14_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
+        dot15_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -10115,7 +10130,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_w3_2[r][j] += sum over h of sketch_g2_w3 * key_13 */
-                dot15_any(round_up(j1 - j0, 4), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
+                dot16_any(round_up(j1 - j0, 4), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
@@ -10126,7 +10141,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* score[r_q][j] = sum over r of query_15 * key_w3 */
-        dot16_any(round_up(j1 - j0, 4), rows, query_15, key_w3, score);
+        dot17_any(round_up(j1 - j0, 4), rows, query_15, key_w3, score);
         /* score = score * score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -10158,7 +10173,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot17_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot18_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any in_region[32] = {0};
                 const int64_t t_43 = (r_q % n_q) + query_start;
@@ -10169,7 +10184,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot18_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot19_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -10301,7 +10316,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 902 && rows <= 64) return (struct version){.head = polysketch_learned_r64_few_v4, .tile = 0,
             .own = 480256, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
-        if (n_k >= 902) return (struct version){.head = polysketch_learned_r64_linear_v4, .tile = 0, .own = 279808,
+        if (n_k >= 902) return (struct version){.head = polysketch_learned_r64_linear_v4, .tile = 0, .own = 349440,
             .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = polysketch_learned_r64_few_v4,
             .tile = 0, .own = 480256, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
@@ -10312,7 +10327,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 902 && rows <= 64) return (struct version){.head = polysketch_learned_r64_few_v3, .tile = 0,
             .own = 480256, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
-        if (n_k >= 902) return (struct version){.head = polysketch_learned_r64_linear_v3, .tile = 0, .own = 279808,
+        if (n_k >= 902) return (struct version){.head = polysketch_learned_r64_linear_v3, .tile = 0, .own = 349440,
             .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = polysketch_learned_r64_few_v3,
             .tile = 0, .own = 480256, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
@@ -10321,7 +10336,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #endif
     if (n_k >= 902 && rows <= 64) return (struct version){.head = polysketch_learned_r64_few_any, .tile = 0,
         .own = 480256, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
-    if (n_k >= 902) return (struct version){.head = polysketch_learned_r64_linear_any, .tile = 0, .own = 279808,
+    if (n_k >= 902) return (struct version){.head = polysketch_learned_r64_linear_any, .tile = 0, .own = 349440,
         .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = polysketch_learned_r64_few_any, .tile = 0,
         .own = 480256, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};

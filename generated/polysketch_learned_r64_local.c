@@ -129,15 +129,15 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      617216 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1852288 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1909632 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 1847296 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      613120 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1852288 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1909632 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 1847296 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      481024 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 1852288 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 1909632 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 1847296 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -757,61 +757,66 @@ TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v4 APART void dot7_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot9_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot11_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot13_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/512, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot14_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/512, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot15_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
     dot_v4(/*vectors=*/4, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot15_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot16_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot16_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot17_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot17_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot18_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot18_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot19_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -1636,27 +1641,27 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
-    float *const key_w0 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64 of 80] */
+    float *const key_w0 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_4 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64 of 80] */
     float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_6 = (float *)(void *)(part->work + 16896); /* [j: 64] */
-    float *const key_w2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_7 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
-    float *const key_w0_2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_9 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w1_2 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 20992); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_7 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64 of 80] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_9 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 246272); /* [r: 64, j: 64 of 80] */
     float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_12 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w3_2 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 16896); /* [f: 192, j: 64] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_12 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 246272); /* [r: 64, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 20992); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 246272); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 16) {
         store_v4(state_sum + (chunk - chunk0) * 135200 + f, splat_v4(0.0f));
@@ -1672,7 +1677,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum + j, splat_v4(0.0f));
@@ -1685,7 +1690,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_in[vector] += load_v4(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v4(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1701,9 +1706,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
             const vec_v4 t_1 = load_v4(key_sum + j) * 0.015625f;
             vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new2 = k_tile_0 - t_1;
-                store_v4(k_tile + d * 64 + j, k_tile_new2);
+                store_v4(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
@@ -1717,9 +1722,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
             const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_v4 key_sum_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_3 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_3 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new5 = k_tile_3 * t_4;
-                store_v4(k_tile + d * 64 + j, k_tile_new5);
+                store_v4(k_tile + d * 80 + j, k_tile_new5);
                 key_sum_3_in += k_tile_new5;
             }
             store_v4(key_sum_3 + j, load_v4(key_sum_3 + j) + key_sum_3_in);
@@ -1733,9 +1738,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
             const vec_v4 t_7 = load_v4(key_sum_3 + j) * 0.015625f;
             vec_v4 key_sum_4_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_6 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_6 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new8 = k_tile_6 - t_7;
-                store_v4(k_tile + d * 64 + j, k_tile_new8);
+                store_v4(k_tile + d * 80 + j, k_tile_new8);
                 key_sum_4_in += k_tile_new8 * k_tile_new8;
             }
             store_v4(key_sum_4 + j, load_v4(key_sum_4 + j) + key_sum_4_in);
@@ -1748,7 +1753,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_sum_4_9 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_3 + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_9) * sketch_g1_norm0_weight[d])
+                store_v4(key_3 + d * 80 + j, ((load_v4(k_tile + d * 80 + j) * key_sum_4_9) * sketch_g1_norm0_weight[d])
                     + sketch_g1_norm0_bias[d]);
             }
         }
@@ -1757,7 +1762,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
         /* key_w1 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_w1 + r * 64 + j, splat_v4(0.0f));
+                store_v4(key_w1 + r * 80 + j, splat_v4(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
@@ -1766,8 +1771,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
                1.0f) */
             for (int64_t h = h0; h < h1; h++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 key_w0_10 = load_v4(key_w0 + h * 64 + j);
-                    store_v4(key_4 + (h - h0) * 64 + j, (key_w0_10 * 0.5f) * (tanh_v4((key_w0_10 + (((key_w0_10 *
+                    const vec_v4 key_w0_10 = load_v4(key_w0 + h * 80 + j);
+                    store_v4(key_4 + (h - h0) * 80 + j, (key_w0_10 * 0.5f) * (tanh_v4((key_w0_10 + (((key_w0_10 *
                         key_w0_10) * key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -1786,7 +1791,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_5_in[vector] += load_v4(key_w1 + r * 64 + j);
+                    key_sum_5_in[vector] += load_v4(key_w1 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1802,9 +1807,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
             const vec_v4 t_12 = load_v4(key_sum_5 + j) * 0.015625f;
             vec_v4 key_sum_6_in = (vec_v4){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v4 key_w1_11 = load_v4(key_w1 + r * 64 + j);
+                const vec_v4 key_w1_11 = load_v4(key_w1 + r * 80 + j);
                 const vec_v4 key_w1_new13 = key_w1_11 - t_12;
-                store_v4(key_w1 + r * 64 + j, key_w1_new13);
+                store_v4(key_w1 + r * 80 + j, key_w1_new13);
                 key_sum_6_in += key_w1_new13 * key_w1_new13;
             }
             store_v4(key_sum_6 + j, load_v4(key_sum_6 + j) + key_sum_6_in);
@@ -1814,7 +1819,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(key_sum_6 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_w1 + r * 64 + j, ((load_v4(key_w1 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
+                store_v4(key_w1 + r * 80 + j, ((load_v4(key_w1 + r * 80 + j) * t_14) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -1823,7 +1828,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
         /* key_w3 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_w3 + r * 64 + j, splat_v4(0.0f));
+                store_v4(key_w3 + r * 80 + j, splat_v4(0.0f));
             }
         }
         {
@@ -1833,8 +1838,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
                    1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 key_w2_15 = load_v4(key_w2 + h * 64 + j);
-                        store_v4(key_7 + (h - h0) * 64 + j, (key_w2_15 * 0.5f) * (tanh_v4((key_w2_15 + (((key_w2_15 *
+                        const vec_v4 key_w2_15 = load_v4(key_w2 + h * 80 + j);
+                        store_v4(key_7 + (h - h0) * 80 + j, (key_w2_15 * 0.5f) * (tanh_v4((key_w2_15 + (((key_w2_15 *
                             key_w2_15) * key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -1846,7 +1851,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_sum_4_16 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_16) *
+                store_v4(k_tile + d * 80 + j, ((load_v4(k_tile + d * 80 + j) * key_sum_4_16) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -1855,7 +1860,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
         /* key_w1_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_w1_2 + r * 64 + j, splat_v4(0.0f));
+                store_v4(key_w1_2 + r * 80 + j, splat_v4(0.0f));
             }
         }
         {
@@ -1865,8 +1870,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
                    0.7978846f) + 1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 key_w0_2_17 = load_v4(key_w0_2 + h * 64 + j);
-                        store_v4(key_9 + (h - h0) * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_v4((key_w0_2_17 +
+                        const vec_v4 key_w0_2_17 = load_v4(key_w0_2 + h * 80 + j);
+                        store_v4(key_9 + (h - h0) * 80 + j, (key_w0_2_17 * 0.5f) * (tanh_v4((key_w0_2_17 +
                             (((key_w0_2_17 * key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -1886,7 +1891,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_7_in[vector] += load_v4(key_w1_2 + r * 64 + j);
+                    key_sum_7_in[vector] += load_v4(key_w1_2 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1902,9 +1907,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
             const vec_v4 t_19 = load_v4(key_sum_7 + j) * 0.015625f;
             vec_v4 key_sum_8_in = (vec_v4){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v4 key_w1_2_18 = load_v4(key_w1_2 + r * 64 + j);
+                const vec_v4 key_w1_2_18 = load_v4(key_w1_2 + r * 80 + j);
                 const vec_v4 key_w1_2_new20 = key_w1_2_18 - t_19;
-                store_v4(key_w1_2 + r * 64 + j, key_w1_2_new20);
+                store_v4(key_w1_2 + r * 80 + j, key_w1_2_new20);
                 key_sum_8_in += key_w1_2_new20 * key_w1_2_new20;
             }
             store_v4(key_sum_8 + j, load_v4(key_sum_8 + j) + key_sum_8_in);
@@ -1914,7 +1919,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(key_sum_8 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_w1_2 + r * 64 + j, ((load_v4(key_w1_2 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) +
+                store_v4(key_w1_2 + r * 80 + j, ((load_v4(key_w1_2 + r * 80 + j) * t_21) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -1923,7 +1928,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
         /* key_w3_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_w3_2 + r * 64 + j, splat_v4(0.0f));
+                store_v4(key_w3_2 + r * 80 + j, splat_v4(0.0f));
             }
         }
         {
@@ -1933,8 +1938,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
                    0.7978846f) + 1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 key_w2_2_22 = load_v4(key_w2_2 + h * 64 + j);
-                        store_v4(key_12 + (h - h0) * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_v4((key_w2_2_22 +
+                        const vec_v4 key_w2_2_22 = load_v4(key_w2_2 + h * 80 + j);
+                        store_v4(key_12 + (h - h0) * 80 + j, (key_w2_2_22 * 0.5f) * (tanh_v4((key_w2_2_22 +
                             (((key_w2_2_22 * key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -1945,7 +1950,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_w3 + r * 64 + j, tanh_v4((load_v4(key_w3 + r * 64 + j) * load_v4(key_w3_2 + r * 64 + j)) *
+                store_v4(key_w3 + r * 80 + j, tanh_v4((load_v4(key_w3 + r * 80 + j) * load_v4(key_w3_2 + r * 80 + j)) *
                     0.125f) * 8.0f);
             }
         }
@@ -1954,15 +1959,15 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
             /* key_features_2 = key_w3 * key_w3 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_w3 + (f % 64) * 64 + j) * load_v4(key_w3 +
-                        (((f % 64) + (f / 64)) % 64) * 64 + j));
+                    store_v4(key_features_2 + (f - f0) * 80 + j, load_v4(key_w3 + (f % 64) * 80 + j) * load_v4(key_w3 +
+                        (((f % 64) + (f / 64)) % 64) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
                         mask_v4), term, splat_v4(0));
                 }
@@ -2056,44 +2061,44 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
     float *const query_sum_3 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 256); /* [d: 64, i: 64] */
-    float *const query_sum_4 = (float *)(void *)(part->work + 16640); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 16896); /* [d: 64, i: 64] */
-    float *const query_w0 = (float *)(void *)(part->work + 33280); /* [h: 512, i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 164352); /* [h: 192, i: 64] */
-    float *const query_w1 = (float *)(void *)(part->work + 16896); /* [r: 64, i: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 256); /* [d: 64, i: 64 of 80] */
+    float *const query_sum_4 = (float *)(void *)(part->work + 20736); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 20992); /* [d: 64, i: 64 of 80] */
+    float *const query_w0 = (float *)(void *)(part->work + 41472); /* [h: 512, i: 64 of 80] */
+    float *const query_4 = (float *)(void *)(part->work + 205312); /* [h: 192, i: 64 of 80] */
+    float *const query_w1 = (float *)(void *)(part->work + 20992); /* [r: 64, i: 64 of 80] */
     float *const query_sum_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_sum_6 = (float *)(void *)(part->work + 33280); /* [i: 64] */
-    float *const query_w2 = (float *)(void *)(part->work + 33280); /* [h: 512, i: 64] */
-    float *const query_7 = (float *)(void *)(part->work + 164352); /* [h: 192, i: 64] */
-    float *const query_w3 = (float *)(void *)(part->work + 16896); /* [r: 64, i: 64] */
-    float *const query_w0_2 = (float *)(void *)(part->work + 33280); /* [h: 512, i: 64] */
-    float *const query_9 = (float *)(void *)(part->work + 164352); /* [h: 192, i: 64] */
-    float *const query_w1_2 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64] */
-    float *const query_sum_7 = (float *)(void *)(part->work + 16384); /* [i: 64] */
-    float *const query_sum_8 = (float *)(void *)(part->work + 16640); /* [i: 64] */
-    float *const query_w2_2 = (float *)(void *)(part->work + 33280); /* [h: 512, i: 64] */
-    float *const query_12 = (float *)(void *)(part->work + 164352); /* [h: 192, i: 64] */
-    float *const query_w3_2 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64] */
-    float *const query_14 = (float *)(void *)(part->work + 33280); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 16384); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 16640); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 82432); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 82688); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 16896); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
+    float *const query_sum_6 = (float *)(void *)(part->work + 41472); /* [i: 64] */
+    float *const query_w2 = (float *)(void *)(part->work + 41472); /* [h: 512, i: 64 of 80] */
+    float *const query_7 = (float *)(void *)(part->work + 205312); /* [h: 192, i: 64 of 80] */
+    float *const query_w3 = (float *)(void *)(part->work + 20992); /* [r: 64, i: 64 of 80] */
+    float *const query_w0_2 = (float *)(void *)(part->work + 41472); /* [h: 512, i: 64 of 80] */
+    float *const query_9 = (float *)(void *)(part->work + 205312); /* [h: 192, i: 64 of 80] */
+    float *const query_w1_2 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64 of 80] */
+    float *const query_sum_7 = (float *)(void *)(part->work + 20480); /* [i: 64] */
+    float *const query_sum_8 = (float *)(void *)(part->work + 20736); /* [i: 64] */
+    float *const query_w2_2 = (float *)(void *)(part->work + 41472); /* [h: 512, i: 64 of 80] */
+    float *const query_12 = (float *)(void *)(part->work + 205312); /* [h: 192, i: 64 of 80] */
+    float *const query_w3_2 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64 of 80] */
+    float *const query_14 = (float *)(void *)(part->work + 41472); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 20480); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 20736); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 102912); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 103168); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 20992); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 41472); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 213504); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 49664); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 266752); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 61952); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_sum + i, splat_v4(0.0f));
@@ -2106,7 +2111,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        query_sum_in[vector] += load_v4(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v4(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2122,9 +2127,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                 const vec_v4 t_26 = load_v4(query_sum + i) * 0.015625f;
                 vec_v4 query_sum_2_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_25 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_25 = load_v4(q_tile + d * 80 + i);
                     const vec_v4 q_tile_new27 = q_tile_25 - t_26;
-                    store_v4(q_tile + d * 64 + i, q_tile_new27);
+                    store_v4(q_tile + d * 80 + i, q_tile_new27);
                     query_sum_2_in += q_tile_new27 * q_tile_new27;
                 }
                 store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in);
@@ -2138,9 +2143,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                 const vec_v4 t_29 = 1.0f / sqrt_v4((load_v4(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 vec_v4 query_sum_3_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_28 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_28 = load_v4(q_tile + d * 80 + i);
                     const vec_v4 q_tile_new30 = q_tile_28 * t_29;
-                    store_v4(q_tile + d * 64 + i, q_tile_new30);
+                    store_v4(q_tile + d * 80 + i, q_tile_new30);
                     query_sum_3_in += q_tile_new30;
                 }
                 store_v4(query_sum_3 + i, load_v4(query_sum_3 + i) + query_sum_3_in);
@@ -2154,8 +2159,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                 const vec_v4 t_31 = load_v4(query_sum_3 + i) * 0.015625f;
                 vec_v4 query_sum_4_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 query_2_new32 = load_v4(q_tile + d * 64 + i) - t_31;
-                    store_v4(query_2 + d * 64 + i, query_2_new32);
+                    const vec_v4 query_2_new32 = load_v4(q_tile + d * 80 + i) - t_31;
+                    store_v4(query_2 + d * 80 + i, query_2_new32);
                     query_sum_4_in += query_2_new32 * query_2_new32;
                 }
                 store_v4(query_sum_4 + i, load_v4(query_sum_4 + i) + query_sum_4_in);
@@ -2168,7 +2173,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_sum_4_33 = load_v4(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(query_3 + d * 64 + i, ((load_v4(query_2 + d * 64 + i) * query_sum_4_33) *
+                    store_v4(query_3 + d * 80 + i, ((load_v4(query_2 + d * 80 + i) * query_sum_4_33) *
                         sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                 }
             }
@@ -2177,7 +2182,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
             /* query_w1 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_w1 + r * 64 + i, splat_v4(0.0f));
+                    store_v4(query_w1 + r * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
@@ -2186,8 +2191,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                    0.7978846f) + 1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 query_w0_34 = load_v4(query_w0 + h * 64 + i);
-                        store_v4(query_4 + (h - h0) * 64 + i, (query_w0_34 * 0.5f) * (tanh_v4((query_w0_34 +
+                        const vec_v4 query_w0_34 = load_v4(query_w0 + h * 80 + i);
+                        store_v4(query_4 + (h - h0) * 80 + i, (query_w0_34 * 0.5f) * (tanh_v4((query_w0_34 +
                             (((query_w0_34 * query_w0_34) * query_w0_34) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -2206,7 +2211,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                 }
                 for (int64_t r = 0; r < 64; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        query_sum_5_in[vector] += load_v4(query_w1 + r * 64 + i);
+                        query_sum_5_in[vector] += load_v4(query_w1 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2222,9 +2227,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                 const vec_v4 t_36 = load_v4(query_sum_5 + i) * 0.015625f;
                 vec_v4 query_sum_6_in = (vec_v4){0};
                 for (int64_t r = 0; r < 64; r++) {
-                    const vec_v4 query_w1_35 = load_v4(query_w1 + r * 64 + i);
+                    const vec_v4 query_w1_35 = load_v4(query_w1 + r * 80 + i);
                     const vec_v4 query_w1_new37 = query_w1_35 - t_36;
-                    store_v4(query_w1 + r * 64 + i, query_w1_new37);
+                    store_v4(query_w1 + r * 80 + i, query_w1_new37);
                     query_sum_6_in += query_w1_new37 * query_w1_new37;
                 }
                 store_v4(query_sum_6 + i, load_v4(query_sum_6 + i) + query_sum_6_in);
@@ -2234,7 +2239,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_38 = 1.0f / sqrt_v4((load_v4(query_sum_6 + i) * 0.015625f) + 1e-05f);
                 for (int64_t r = 0; r < 64; r++) {
-                    store_v4(query_w1 + r * 64 + i, ((load_v4(query_w1 + r * 64 + i) * t_38) *
+                    store_v4(query_w1 + r * 80 + i, ((load_v4(query_w1 + r * 80 + i) * t_38) *
                         sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
             }
@@ -2243,7 +2248,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
             /* query_w3 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_w3 + r * 64 + i, splat_v4(0.0f));
+                    store_v4(query_w3 + r * 80 + i, splat_v4(0.0f));
                 }
             }
             {
@@ -2253,8 +2258,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                        * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const vec_v4 query_w2_39 = load_v4(query_w2 + h * 64 + i);
-                            store_v4(query_7 + (h - h0) * 64 + i, (query_w2_39 * 0.5f) * (tanh_v4((query_w2_39 +
+                            const vec_v4 query_w2_39 = load_v4(query_w2 + h * 80 + i);
+                            store_v4(query_7 + (h - h0) * 80 + i, (query_w2_39 * 0.5f) * (tanh_v4((query_w2_39 +
                                 (((query_w2_39 * query_w2_39) * query_w2_39) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -2266,7 +2271,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_sum_4_40 = load_v4(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(query_2 + d * 64 + i, ((load_v4(query_2 + d * 64 + i) * query_sum_4_40) *
+                    store_v4(query_2 + d * 80 + i, ((load_v4(query_2 + d * 80 + i) * query_sum_4_40) *
                         sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                 }
             }
@@ -2275,7 +2280,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
             /* query_w1_2 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_w1_2 + r * 64 + i, splat_v4(0.0f));
+                    store_v4(query_w1_2 + r * 80 + i, splat_v4(0.0f));
                 }
             }
             {
@@ -2285,8 +2290,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                        0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const vec_v4 query_w0_2_41 = load_v4(query_w0_2 + h * 64 + i);
-                            store_v4(query_9 + (h - h0) * 64 + i, (query_w0_2_41 * 0.5f) * (tanh_v4((query_w0_2_41 +
+                            const vec_v4 query_w0_2_41 = load_v4(query_w0_2 + h * 80 + i);
+                            store_v4(query_9 + (h - h0) * 80 + i, (query_w0_2_41 * 0.5f) * (tanh_v4((query_w0_2_41 +
                                 (((query_w0_2_41 * query_w0_2_41) * query_w0_2_41) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -2306,7 +2311,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                 }
                 for (int64_t r = 0; r < 64; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        query_sum_7_in[vector] += load_v4(query_w1_2 + r * 64 + i);
+                        query_sum_7_in[vector] += load_v4(query_w1_2 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2322,9 +2327,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                 const vec_v4 t_43 = load_v4(query_sum_7 + i) * 0.015625f;
                 vec_v4 query_sum_8_in = (vec_v4){0};
                 for (int64_t r = 0; r < 64; r++) {
-                    const vec_v4 query_w1_2_42 = load_v4(query_w1_2 + r * 64 + i);
+                    const vec_v4 query_w1_2_42 = load_v4(query_w1_2 + r * 80 + i);
                     const vec_v4 query_w1_2_new44 = query_w1_2_42 - t_43;
-                    store_v4(query_w1_2 + r * 64 + i, query_w1_2_new44);
+                    store_v4(query_w1_2 + r * 80 + i, query_w1_2_new44);
                     query_sum_8_in += query_w1_2_new44 * query_w1_2_new44;
                 }
                 store_v4(query_sum_8 + i, load_v4(query_sum_8 + i) + query_sum_8_in);
@@ -2334,7 +2339,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_45 = 1.0f / sqrt_v4((load_v4(query_sum_8 + i) * 0.015625f) + 1e-05f);
                 for (int64_t r = 0; r < 64; r++) {
-                    store_v4(query_w1_2 + r * 64 + i, ((load_v4(query_w1_2 + r * 64 + i) * t_45) *
+                    store_v4(query_w1_2 + r * 80 + i, ((load_v4(query_w1_2 + r * 80 + i) * t_45) *
                         sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
             }
@@ -2343,7 +2348,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
             /* query_w3_2 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_w3_2 + r * 64 + i, splat_v4(0.0f));
+                    store_v4(query_w3_2 + r * 80 + i, splat_v4(0.0f));
                 }
             }
             {
@@ -2353,8 +2358,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                        0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const vec_v4 query_w2_2_46 = load_v4(query_w2_2 + h * 64 + i);
-                            store_v4(query_12 + (h - h0) * 64 + i, (query_w2_2_46 * 0.5f) * (tanh_v4((query_w2_2_46 +
+                            const vec_v4 query_w2_2_46 = load_v4(query_w2_2 + h * 80 + i);
+                            store_v4(query_12 + (h - h0) * 80 + i, (query_w2_2_46 * 0.5f) * (tanh_v4((query_w2_2_46 +
                                 (((query_w2_2_46 * query_w2_2_46) * query_w2_2_46) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -2365,8 +2370,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_w3 + r * 64 + i, tanh_v4((load_v4(query_w3 + r * 64 + i) * load_v4(query_w3_2 + r *
-                        64 + i)) * 0.125f) * 8.0f);
+                    store_v4(query_w3 + r * 80 + i, tanh_v4((load_v4(query_w3 + r * 80 + i) * load_v4(query_w3_2 + r *
+                        80 + i)) * 0.125f) * 8.0f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2378,7 +2383,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_from_state + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -2393,9 +2398,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 query_14_new47 = (load_v4(query_w3 + (f % 64) * 64 + i) * load_v4(query_w3 +
-                                (((f % 64) + (f / 64)) % 64) * 64 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
-                            store_v4(query_14 + (f - f0) * 64 + i, query_14_new47);
+                            const vec_v4 query_14_new47 = (load_v4(query_w3 + (f % 64) * 80 + i) * load_v4(query_w3 +
+                                (((f % 64) + (f / 64)) % 64) * 80 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
+                            store_v4(query_14 + (f - f0) * 80 + i, query_14_new47);
                             row_sum_from_state_in[vector] += query_14_new47 * (state_sum[(chunk - chunk0) * 135200 +
                                 f]);
                             if (f % 192 == 191) {
@@ -2417,14 +2422,14 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum + e * 80 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_sum_9 + j, splat_v4(0.0f));
@@ -2437,7 +2442,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            key_sum_9_in[vector] += load_v4(k_tile_2 + d * 64 + j);
+                            key_sum_9_in[vector] += load_v4(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -2453,9 +2458,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                     const vec_v4 t_49 = load_v4(key_sum_9 + j) * 0.015625f;
                     vec_v4 key_sum_10_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_2_48 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_48 = load_v4(k_tile_2 + d * 80 + j);
                         const vec_v4 k_tile_2_new50 = k_tile_2_48 - t_49;
-                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new50);
+                        store_v4(k_tile_2 + d * 80 + j, k_tile_2_new50);
                         key_sum_10_in += k_tile_2_new50 * k_tile_2_new50;
                     }
                     store_v4(key_sum_10 + j, load_v4(key_sum_10 + j) + key_sum_10_in);
@@ -2464,7 +2469,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_51 = 1.0f / sqrt_v4((load_v4(key_sum_10 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(k_tile_2 + d * 64 + j, load_v4(k_tile_2 + d * 64 + j) * t_51);
+                        store_v4(k_tile_2 + d * 80 + j, load_v4(k_tile_2 + d * 80 + j) * t_51);
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
@@ -2476,11 +2481,11 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                         const ints_v4 t_52 = (i0 + i + lane_v4) + query_start;
                         vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_53 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_53 = load_v4(score + j * 80 + i);
                             const vec_v4 t_54 = score_53 * score_53;
                             const vec_v4 score_new55 = pick_v4(__builtin_convertvector(((j0 + j) <= t_52) &
                                 (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v4), t_54 * t_54, splat_v4(0.0f));
-                            store_v4(score + j * 64 + i, score_new55);
+                            store_v4(score + j * 80 + i, score_new55);
                             row_sum_in += score_new55;
                         }
                         add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -2495,10 +2500,10 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                const vec_v4 score_56 = load_v4(score + j * 64 + i);
+                                const vec_v4 score_56 = load_v4(score + j * 80 + i);
                                 const vec_v4 t_57 = score_56 * score_56;
                                 const vec_v4 score_new58 = t_57 * t_57;
-                                store_v4(score + j * 64 + i, score_new58);
+                                store_v4(score + j * 80 + i, score_new58);
                                 row_sum_in[vector] += score_new58;
                             }
                         }
@@ -2519,7 +2524,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
                                 & (-(int64_t)t_59), mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot12_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -2530,12 +2535,12 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                 const vec_v4 t_60 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
                 const mask_v4 t_61 = t_60 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_61, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_60));
+                    store_v4(sum + e * 80 + i, pick_v4(t_61, splat_v4(0.0f),
+                        (load_v4(sum + e * 80 + i) + load_v4(sum_from_state + e * 80 + i)) / t_60));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v4(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -2630,11 +2635,11 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_begin_v4(const struct call
     float *const query_14 = (float *)(void *)(part->shared + 1116416); /* [h: 512, r_q: 64] */
     float *const query_w3_2 = (float *)(void *)(part->shared + 1247488); /* [r: 64, r_q: 64] */
     float *const query_15 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 16); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum + r_q, splat_v4(0.0f));
@@ -2643,7 +2648,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_begin_v4(const struct call
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v4(q_tile + d * 64 + r_q);
+            query_sum_in += load_v4(q_tile + d * 80 + r_q);
         }
         store_v4(query_sum + r_q, load_v4(query_sum + r_q) + query_sum_in);
     }
@@ -2656,7 +2661,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_begin_v4(const struct call
         const vec_v4 t_0 = load_v4(query_sum + r_q) * 0.015625f;
         vec_v4 query_sum_2_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_new1 = load_v4(q_tile + d * 64 + r_q) - t_0;
+            const vec_v4 query_new1 = load_v4(q_tile + d * 80 + r_q) - t_0;
             store_v4(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -2705,7 +2710,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_begin_v4(const struct call
         }
     }
     /* query_w0[h][r_q] = sum over d of sketch_g1_w0 * query_5 */
-    dot7_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
+    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
     /* query_6 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -2716,7 +2721,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_begin_v4(const struct call
         }
     }
     /* query_w1[r][r_q] = sum over h of sketch_g1_w1 * query_6 */
-    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
+    dot14_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
     /* query_sum_5 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum_5 + r_q, splat_v4(0.0f));
@@ -2754,7 +2759,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_begin_v4(const struct call
         }
     }
     /* query_w2[h][r_q] = sum over r of sketch_g1_w2 * query_8 */
-    dot7_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
+    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
     /* query_9 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -2765,7 +2770,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_begin_v4(const struct call
         }
     }
     /* query_w3[r][r_q] = sum over h of sketch_g1_w3 * query_9 */
-    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
+    dot14_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
     /* query_10 = ((query_3 * query_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         const vec_v4 query_4_12 = load_v4(query_4 + r_q);
@@ -2775,7 +2780,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_begin_v4(const struct call
         }
     }
     /* query_w0_2[h][r_q] = sum over d of sketch_g2_w0 * query_10 */
-    dot7_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
+    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
     /* query_11 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -2786,7 +2791,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_begin_v4(const struct call
         }
     }
     /* query_w1_2[r][r_q] = sum over h of sketch_g2_w1 * query_11 */
-    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
+    dot14_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
     /* query_sum_7 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum_7 + r_q, splat_v4(0.0f));
@@ -2824,7 +2829,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_begin_v4(const struct call
         }
     }
     /* query_w2_2[h][r_q] = sum over r of sketch_g2_w2 * query_13 */
-    dot7_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
+    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
     /* query_14 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -2835,7 +2840,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_begin_v4(const struct call
         }
     }
     /* query_w3_2[r][r_q] = sum over h of sketch_g2_w3 * query_14 */
-    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
+    dot14_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
     /* query_15 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         for (int64_t r = 0; r < 64; r++) {
@@ -3030,7 +3035,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
             }
         }
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
-        dot14_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
+        dot15_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3049,7 +3054,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
                 }
             }
             /* key_w1[r][j] += sum over h of sketch_g1_w1 * key_5 */
-            dot15_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
+            dot16_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
         }
         /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3096,7 +3101,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
             }
         }
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
-        dot14_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
+        dot15_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3116,7 +3121,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
                     }
                 }
                 /* key_w3[r][j] += sum over h of sketch_g1_w3 * key_8 */
-                dot15_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
+                dot16_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
             }
         }
         /* key_3 = ((key_3 * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -3128,7 +3133,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
             }
         }
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * key_3 */
-        dot14_v4(round_up(j1 - j0, 16), sketch_g2_w0, key_3, key_w0_2);
+        dot15_v4(round_up(j1 - j0, 16), sketch_g2_w0, key_3, key_w0_2);
         /* key_w1_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3148,7 +3153,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
                     }
                 }
                 /* key_w1_2[r][j] += sum over h of sketch_g2_w1 * key_10 */
-                dot15_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
+                dot16_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
             }
         }
         /* key_sum_7 = 0.0f */
@@ -3196,7 +3201,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
             }
         }
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
-        dot14_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
+        dot15_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3216,7 +3221,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
                     }
                 }
                 /* key_w3_2[r][j] += sum over h of sketch_g2_w3 * key_13 */
-                dot15_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
+                dot16_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
@@ -3227,9 +3232,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
             }
         }
         /* score[r_q][j] = sum over r of query_15 * key_w3 */
-        dot16_v4(round_up(j1 - j0, 16), rows, query_15, key_w3, score);
+        dot17_v4(round_up(j1 - j0, 16), rows, query_15, key_w3, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
-        dot16_v4(round_up(j1 - j0, 16), rows, query_2, k_tile, score_2);
+        dot17_v4(round_up(j1 - j0, 16), rows, query_2, k_tile, score_2);
         /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3269,7 +3274,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot17_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot18_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 in_region[8] = {0};
                 const int64_t t_47 = (r_q % n_q) + query_start;
@@ -3280,7 +3285,7 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot18_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot19_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -3867,61 +3872,66 @@ TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot13_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/512, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot14_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/512, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot15_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
     dot_v3(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot15_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot16_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot16_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot17_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot17_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot18_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot18_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot19_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -4746,27 +4756,27 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
-    float *const key_w0 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64 of 80] */
+    float *const key_w0 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_4 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64 of 80] */
     float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_6 = (float *)(void *)(part->work + 16896); /* [j: 64] */
-    float *const key_w2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_7 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
-    float *const key_w0_2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_9 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w1_2 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 20992); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_7 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64 of 80] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_9 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 246272); /* [r: 64, j: 64 of 80] */
     float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_12 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w3_2 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 16896); /* [f: 192, j: 64] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_12 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 246272); /* [r: 64, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 20992); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 246272); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 8) {
         store_v3(state_sum + (chunk - chunk0) * 135200 + f, splat_v3(0.0f));
@@ -4782,7 +4792,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum + j, splat_v3(0.0f));
@@ -4795,7 +4805,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_in[vector] += load_v3(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v3(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -4811,9 +4821,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
             const vec_v3 t_1 = load_v3(key_sum + j) * 0.015625f;
             vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new2 = k_tile_0 - t_1;
-                store_v3(k_tile + d * 64 + j, k_tile_new2);
+                store_v3(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
@@ -4827,9 +4837,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
             const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_v3 key_sum_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_3 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_3 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new5 = k_tile_3 * t_4;
-                store_v3(k_tile + d * 64 + j, k_tile_new5);
+                store_v3(k_tile + d * 80 + j, k_tile_new5);
                 key_sum_3_in += k_tile_new5;
             }
             store_v3(key_sum_3 + j, load_v3(key_sum_3 + j) + key_sum_3_in);
@@ -4843,9 +4853,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
             const vec_v3 t_7 = load_v3(key_sum_3 + j) * 0.015625f;
             vec_v3 key_sum_4_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_6 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_6 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new8 = k_tile_6 - t_7;
-                store_v3(k_tile + d * 64 + j, k_tile_new8);
+                store_v3(k_tile + d * 80 + j, k_tile_new8);
                 key_sum_4_in += k_tile_new8 * k_tile_new8;
             }
             store_v3(key_sum_4 + j, load_v3(key_sum_4 + j) + key_sum_4_in);
@@ -4858,7 +4868,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_sum_4_9 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_3 + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_9) * sketch_g1_norm0_weight[d])
+                store_v3(key_3 + d * 80 + j, ((load_v3(k_tile + d * 80 + j) * key_sum_4_9) * sketch_g1_norm0_weight[d])
                     + sketch_g1_norm0_bias[d]);
             }
         }
@@ -4867,7 +4877,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
         /* key_w1 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_w1 + r * 64 + j, splat_v3(0.0f));
+                store_v3(key_w1 + r * 80 + j, splat_v3(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
@@ -4876,8 +4886,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
                1.0f) */
             for (int64_t h = h0; h < h1; h++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 key_w0_10 = load_v3(key_w0 + h * 64 + j);
-                    store_v3(key_4 + (h - h0) * 64 + j, (key_w0_10 * 0.5f) * (tanh_v3((key_w0_10 + (((key_w0_10 *
+                    const vec_v3 key_w0_10 = load_v3(key_w0 + h * 80 + j);
+                    store_v3(key_4 + (h - h0) * 80 + j, (key_w0_10 * 0.5f) * (tanh_v3((key_w0_10 + (((key_w0_10 *
                         key_w0_10) * key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -4896,7 +4906,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_5_in[vector] += load_v3(key_w1 + r * 64 + j);
+                    key_sum_5_in[vector] += load_v3(key_w1 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -4912,9 +4922,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
             const vec_v3 t_12 = load_v3(key_sum_5 + j) * 0.015625f;
             vec_v3 key_sum_6_in = (vec_v3){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v3 key_w1_11 = load_v3(key_w1 + r * 64 + j);
+                const vec_v3 key_w1_11 = load_v3(key_w1 + r * 80 + j);
                 const vec_v3 key_w1_new13 = key_w1_11 - t_12;
-                store_v3(key_w1 + r * 64 + j, key_w1_new13);
+                store_v3(key_w1 + r * 80 + j, key_w1_new13);
                 key_sum_6_in += key_w1_new13 * key_w1_new13;
             }
             store_v3(key_sum_6 + j, load_v3(key_sum_6 + j) + key_sum_6_in);
@@ -4924,7 +4934,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(key_sum_6 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_w1 + r * 64 + j, ((load_v3(key_w1 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
+                store_v3(key_w1 + r * 80 + j, ((load_v3(key_w1 + r * 80 + j) * t_14) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -4933,7 +4943,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
         /* key_w3 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_w3 + r * 64 + j, splat_v3(0.0f));
+                store_v3(key_w3 + r * 80 + j, splat_v3(0.0f));
             }
         }
         {
@@ -4943,8 +4953,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
                    1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 key_w2_15 = load_v3(key_w2 + h * 64 + j);
-                        store_v3(key_7 + (h - h0) * 64 + j, (key_w2_15 * 0.5f) * (tanh_v3((key_w2_15 + (((key_w2_15 *
+                        const vec_v3 key_w2_15 = load_v3(key_w2 + h * 80 + j);
+                        store_v3(key_7 + (h - h0) * 80 + j, (key_w2_15 * 0.5f) * (tanh_v3((key_w2_15 + (((key_w2_15 *
                             key_w2_15) * key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -4956,7 +4966,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_sum_4_16 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_16) *
+                store_v3(k_tile + d * 80 + j, ((load_v3(k_tile + d * 80 + j) * key_sum_4_16) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -4965,7 +4975,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
         /* key_w1_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_w1_2 + r * 64 + j, splat_v3(0.0f));
+                store_v3(key_w1_2 + r * 80 + j, splat_v3(0.0f));
             }
         }
         {
@@ -4975,8 +4985,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
                    0.7978846f) + 1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 key_w0_2_17 = load_v3(key_w0_2 + h * 64 + j);
-                        store_v3(key_9 + (h - h0) * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_v3((key_w0_2_17 +
+                        const vec_v3 key_w0_2_17 = load_v3(key_w0_2 + h * 80 + j);
+                        store_v3(key_9 + (h - h0) * 80 + j, (key_w0_2_17 * 0.5f) * (tanh_v3((key_w0_2_17 +
                             (((key_w0_2_17 * key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -4996,7 +5006,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_7_in[vector] += load_v3(key_w1_2 + r * 64 + j);
+                    key_sum_7_in[vector] += load_v3(key_w1_2 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -5012,9 +5022,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
             const vec_v3 t_19 = load_v3(key_sum_7 + j) * 0.015625f;
             vec_v3 key_sum_8_in = (vec_v3){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v3 key_w1_2_18 = load_v3(key_w1_2 + r * 64 + j);
+                const vec_v3 key_w1_2_18 = load_v3(key_w1_2 + r * 80 + j);
                 const vec_v3 key_w1_2_new20 = key_w1_2_18 - t_19;
-                store_v3(key_w1_2 + r * 64 + j, key_w1_2_new20);
+                store_v3(key_w1_2 + r * 80 + j, key_w1_2_new20);
                 key_sum_8_in += key_w1_2_new20 * key_w1_2_new20;
             }
             store_v3(key_sum_8 + j, load_v3(key_sum_8 + j) + key_sum_8_in);
@@ -5024,7 +5034,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(key_sum_8 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_w1_2 + r * 64 + j, ((load_v3(key_w1_2 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) +
+                store_v3(key_w1_2 + r * 80 + j, ((load_v3(key_w1_2 + r * 80 + j) * t_21) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -5033,7 +5043,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
         /* key_w3_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_w3_2 + r * 64 + j, splat_v3(0.0f));
+                store_v3(key_w3_2 + r * 80 + j, splat_v3(0.0f));
             }
         }
         {
@@ -5043,8 +5053,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
                    0.7978846f) + 1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 key_w2_2_22 = load_v3(key_w2_2 + h * 64 + j);
-                        store_v3(key_12 + (h - h0) * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_v3((key_w2_2_22 +
+                        const vec_v3 key_w2_2_22 = load_v3(key_w2_2 + h * 80 + j);
+                        store_v3(key_12 + (h - h0) * 80 + j, (key_w2_2_22 * 0.5f) * (tanh_v3((key_w2_2_22 +
                             (((key_w2_2_22 * key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -5055,7 +5065,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_w3 + r * 64 + j, tanh_v3((load_v3(key_w3 + r * 64 + j) * load_v3(key_w3_2 + r * 64 + j)) *
+                store_v3(key_w3 + r * 80 + j, tanh_v3((load_v3(key_w3 + r * 80 + j) * load_v3(key_w3_2 + r * 80 + j)) *
                     0.125f) * 8.0f);
             }
         }
@@ -5064,15 +5074,15 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
             /* key_features_2 = key_w3 * key_w3 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_w3 + (f % 64) * 64 + j) * load_v3(key_w3 +
-                        (((f % 64) + (f / 64)) % 64) * 64 + j));
+                    store_v3(key_features_2 + (f - f0) * 80 + j, load_v3(key_w3 + (f % 64) * 80 + j) * load_v3(key_w3 +
+                        (((f % 64) + (f / 64)) % 64) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
                         mask_v3), term, splat_v3(0));
                 }
@@ -5166,44 +5176,44 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
     float *const query_sum_3 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 256); /* [d: 64, i: 64] */
-    float *const query_sum_4 = (float *)(void *)(part->work + 16640); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 16896); /* [d: 64, i: 64] */
-    float *const query_w0 = (float *)(void *)(part->work + 33280); /* [h: 512, i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 164352); /* [h: 192, i: 64] */
-    float *const query_w1 = (float *)(void *)(part->work + 16896); /* [r: 64, i: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 256); /* [d: 64, i: 64 of 80] */
+    float *const query_sum_4 = (float *)(void *)(part->work + 20736); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 20992); /* [d: 64, i: 64 of 80] */
+    float *const query_w0 = (float *)(void *)(part->work + 41472); /* [h: 512, i: 64 of 80] */
+    float *const query_4 = (float *)(void *)(part->work + 205312); /* [h: 192, i: 64 of 80] */
+    float *const query_w1 = (float *)(void *)(part->work + 20992); /* [r: 64, i: 64 of 80] */
     float *const query_sum_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_sum_6 = (float *)(void *)(part->work + 33280); /* [i: 64] */
-    float *const query_w2 = (float *)(void *)(part->work + 33280); /* [h: 512, i: 64] */
-    float *const query_7 = (float *)(void *)(part->work + 164352); /* [h: 192, i: 64] */
-    float *const query_w3 = (float *)(void *)(part->work + 16896); /* [r: 64, i: 64] */
-    float *const query_w0_2 = (float *)(void *)(part->work + 33280); /* [h: 512, i: 64] */
-    float *const query_9 = (float *)(void *)(part->work + 164352); /* [h: 192, i: 64] */
-    float *const query_w1_2 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64] */
-    float *const query_sum_7 = (float *)(void *)(part->work + 16384); /* [i: 64] */
-    float *const query_sum_8 = (float *)(void *)(part->work + 16640); /* [i: 64] */
-    float *const query_w2_2 = (float *)(void *)(part->work + 33280); /* [h: 512, i: 64] */
-    float *const query_12 = (float *)(void *)(part->work + 164352); /* [h: 192, i: 64] */
-    float *const query_w3_2 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64] */
-    float *const query_14 = (float *)(void *)(part->work + 33280); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 16384); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 16640); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 82432); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 82688); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 16896); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
+    float *const query_sum_6 = (float *)(void *)(part->work + 41472); /* [i: 64] */
+    float *const query_w2 = (float *)(void *)(part->work + 41472); /* [h: 512, i: 64 of 80] */
+    float *const query_7 = (float *)(void *)(part->work + 205312); /* [h: 192, i: 64 of 80] */
+    float *const query_w3 = (float *)(void *)(part->work + 20992); /* [r: 64, i: 64 of 80] */
+    float *const query_w0_2 = (float *)(void *)(part->work + 41472); /* [h: 512, i: 64 of 80] */
+    float *const query_9 = (float *)(void *)(part->work + 205312); /* [h: 192, i: 64 of 80] */
+    float *const query_w1_2 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64 of 80] */
+    float *const query_sum_7 = (float *)(void *)(part->work + 20480); /* [i: 64] */
+    float *const query_sum_8 = (float *)(void *)(part->work + 20736); /* [i: 64] */
+    float *const query_w2_2 = (float *)(void *)(part->work + 41472); /* [h: 512, i: 64 of 80] */
+    float *const query_12 = (float *)(void *)(part->work + 205312); /* [h: 192, i: 64 of 80] */
+    float *const query_w3_2 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64 of 80] */
+    float *const query_14 = (float *)(void *)(part->work + 41472); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 20480); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 20736); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 102912); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 103168); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 20992); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 41472); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 213504); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 49664); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 266752); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 61952); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_sum + i, splat_v3(0.0f));
@@ -5216,7 +5226,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        query_sum_in[vector] += load_v3(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v3(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -5232,9 +5242,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                 const vec_v3 t_26 = load_v3(query_sum + i) * 0.015625f;
                 vec_v3 query_sum_2_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_25 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_25 = load_v3(q_tile + d * 80 + i);
                     const vec_v3 q_tile_new27 = q_tile_25 - t_26;
-                    store_v3(q_tile + d * 64 + i, q_tile_new27);
+                    store_v3(q_tile + d * 80 + i, q_tile_new27);
                     query_sum_2_in += q_tile_new27 * q_tile_new27;
                 }
                 store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in);
@@ -5248,9 +5258,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                 const vec_v3 t_29 = 1.0f / sqrt_v3((load_v3(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 vec_v3 query_sum_3_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_28 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_28 = load_v3(q_tile + d * 80 + i);
                     const vec_v3 q_tile_new30 = q_tile_28 * t_29;
-                    store_v3(q_tile + d * 64 + i, q_tile_new30);
+                    store_v3(q_tile + d * 80 + i, q_tile_new30);
                     query_sum_3_in += q_tile_new30;
                 }
                 store_v3(query_sum_3 + i, load_v3(query_sum_3 + i) + query_sum_3_in);
@@ -5264,8 +5274,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                 const vec_v3 t_31 = load_v3(query_sum_3 + i) * 0.015625f;
                 vec_v3 query_sum_4_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 query_2_new32 = load_v3(q_tile + d * 64 + i) - t_31;
-                    store_v3(query_2 + d * 64 + i, query_2_new32);
+                    const vec_v3 query_2_new32 = load_v3(q_tile + d * 80 + i) - t_31;
+                    store_v3(query_2 + d * 80 + i, query_2_new32);
                     query_sum_4_in += query_2_new32 * query_2_new32;
                 }
                 store_v3(query_sum_4 + i, load_v3(query_sum_4 + i) + query_sum_4_in);
@@ -5278,7 +5288,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_sum_4_33 = load_v3(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(query_3 + d * 64 + i, ((load_v3(query_2 + d * 64 + i) * query_sum_4_33) *
+                    store_v3(query_3 + d * 80 + i, ((load_v3(query_2 + d * 80 + i) * query_sum_4_33) *
                         sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                 }
             }
@@ -5287,7 +5297,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
             /* query_w1 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_w1 + r * 64 + i, splat_v3(0.0f));
+                    store_v3(query_w1 + r * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
@@ -5296,8 +5306,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                    0.7978846f) + 1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 query_w0_34 = load_v3(query_w0 + h * 64 + i);
-                        store_v3(query_4 + (h - h0) * 64 + i, (query_w0_34 * 0.5f) * (tanh_v3((query_w0_34 +
+                        const vec_v3 query_w0_34 = load_v3(query_w0 + h * 80 + i);
+                        store_v3(query_4 + (h - h0) * 80 + i, (query_w0_34 * 0.5f) * (tanh_v3((query_w0_34 +
                             (((query_w0_34 * query_w0_34) * query_w0_34) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -5316,7 +5326,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                 }
                 for (int64_t r = 0; r < 64; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        query_sum_5_in[vector] += load_v3(query_w1 + r * 64 + i);
+                        query_sum_5_in[vector] += load_v3(query_w1 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -5332,9 +5342,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                 const vec_v3 t_36 = load_v3(query_sum_5 + i) * 0.015625f;
                 vec_v3 query_sum_6_in = (vec_v3){0};
                 for (int64_t r = 0; r < 64; r++) {
-                    const vec_v3 query_w1_35 = load_v3(query_w1 + r * 64 + i);
+                    const vec_v3 query_w1_35 = load_v3(query_w1 + r * 80 + i);
                     const vec_v3 query_w1_new37 = query_w1_35 - t_36;
-                    store_v3(query_w1 + r * 64 + i, query_w1_new37);
+                    store_v3(query_w1 + r * 80 + i, query_w1_new37);
                     query_sum_6_in += query_w1_new37 * query_w1_new37;
                 }
                 store_v3(query_sum_6 + i, load_v3(query_sum_6 + i) + query_sum_6_in);
@@ -5344,7 +5354,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_38 = 1.0f / sqrt_v3((load_v3(query_sum_6 + i) * 0.015625f) + 1e-05f);
                 for (int64_t r = 0; r < 64; r++) {
-                    store_v3(query_w1 + r * 64 + i, ((load_v3(query_w1 + r * 64 + i) * t_38) *
+                    store_v3(query_w1 + r * 80 + i, ((load_v3(query_w1 + r * 80 + i) * t_38) *
                         sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
             }
@@ -5353,7 +5363,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
             /* query_w3 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_w3 + r * 64 + i, splat_v3(0.0f));
+                    store_v3(query_w3 + r * 80 + i, splat_v3(0.0f));
                 }
             }
             {
@@ -5363,8 +5373,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                        * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const vec_v3 query_w2_39 = load_v3(query_w2 + h * 64 + i);
-                            store_v3(query_7 + (h - h0) * 64 + i, (query_w2_39 * 0.5f) * (tanh_v3((query_w2_39 +
+                            const vec_v3 query_w2_39 = load_v3(query_w2 + h * 80 + i);
+                            store_v3(query_7 + (h - h0) * 80 + i, (query_w2_39 * 0.5f) * (tanh_v3((query_w2_39 +
                                 (((query_w2_39 * query_w2_39) * query_w2_39) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -5376,7 +5386,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_sum_4_40 = load_v3(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(query_2 + d * 64 + i, ((load_v3(query_2 + d * 64 + i) * query_sum_4_40) *
+                    store_v3(query_2 + d * 80 + i, ((load_v3(query_2 + d * 80 + i) * query_sum_4_40) *
                         sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                 }
             }
@@ -5385,7 +5395,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
             /* query_w1_2 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_w1_2 + r * 64 + i, splat_v3(0.0f));
+                    store_v3(query_w1_2 + r * 80 + i, splat_v3(0.0f));
                 }
             }
             {
@@ -5395,8 +5405,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                        0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const vec_v3 query_w0_2_41 = load_v3(query_w0_2 + h * 64 + i);
-                            store_v3(query_9 + (h - h0) * 64 + i, (query_w0_2_41 * 0.5f) * (tanh_v3((query_w0_2_41 +
+                            const vec_v3 query_w0_2_41 = load_v3(query_w0_2 + h * 80 + i);
+                            store_v3(query_9 + (h - h0) * 80 + i, (query_w0_2_41 * 0.5f) * (tanh_v3((query_w0_2_41 +
                                 (((query_w0_2_41 * query_w0_2_41) * query_w0_2_41) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -5416,7 +5426,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                 }
                 for (int64_t r = 0; r < 64; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        query_sum_7_in[vector] += load_v3(query_w1_2 + r * 64 + i);
+                        query_sum_7_in[vector] += load_v3(query_w1_2 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -5432,9 +5442,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                 const vec_v3 t_43 = load_v3(query_sum_7 + i) * 0.015625f;
                 vec_v3 query_sum_8_in = (vec_v3){0};
                 for (int64_t r = 0; r < 64; r++) {
-                    const vec_v3 query_w1_2_42 = load_v3(query_w1_2 + r * 64 + i);
+                    const vec_v3 query_w1_2_42 = load_v3(query_w1_2 + r * 80 + i);
                     const vec_v3 query_w1_2_new44 = query_w1_2_42 - t_43;
-                    store_v3(query_w1_2 + r * 64 + i, query_w1_2_new44);
+                    store_v3(query_w1_2 + r * 80 + i, query_w1_2_new44);
                     query_sum_8_in += query_w1_2_new44 * query_w1_2_new44;
                 }
                 store_v3(query_sum_8 + i, load_v3(query_sum_8 + i) + query_sum_8_in);
@@ -5444,7 +5454,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_45 = 1.0f / sqrt_v3((load_v3(query_sum_8 + i) * 0.015625f) + 1e-05f);
                 for (int64_t r = 0; r < 64; r++) {
-                    store_v3(query_w1_2 + r * 64 + i, ((load_v3(query_w1_2 + r * 64 + i) * t_45) *
+                    store_v3(query_w1_2 + r * 80 + i, ((load_v3(query_w1_2 + r * 80 + i) * t_45) *
                         sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
             }
@@ -5453,7 +5463,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
             /* query_w3_2 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_w3_2 + r * 64 + i, splat_v3(0.0f));
+                    store_v3(query_w3_2 + r * 80 + i, splat_v3(0.0f));
                 }
             }
             {
@@ -5463,8 +5473,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                        0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const vec_v3 query_w2_2_46 = load_v3(query_w2_2 + h * 64 + i);
-                            store_v3(query_12 + (h - h0) * 64 + i, (query_w2_2_46 * 0.5f) * (tanh_v3((query_w2_2_46 +
+                            const vec_v3 query_w2_2_46 = load_v3(query_w2_2 + h * 80 + i);
+                            store_v3(query_12 + (h - h0) * 80 + i, (query_w2_2_46 * 0.5f) * (tanh_v3((query_w2_2_46 +
                                 (((query_w2_2_46 * query_w2_2_46) * query_w2_2_46) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -5475,8 +5485,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_w3 + r * 64 + i, tanh_v3((load_v3(query_w3 + r * 64 + i) * load_v3(query_w3_2 + r *
-                        64 + i)) * 0.125f) * 8.0f);
+                    store_v3(query_w3 + r * 80 + i, tanh_v3((load_v3(query_w3 + r * 80 + i) * load_v3(query_w3_2 + r *
+                        80 + i)) * 0.125f) * 8.0f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -5488,7 +5498,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_from_state + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -5503,9 +5513,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 query_14_new47 = (load_v3(query_w3 + (f % 64) * 64 + i) * load_v3(query_w3 +
-                                (((f % 64) + (f / 64)) % 64) * 64 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
-                            store_v3(query_14 + (f - f0) * 64 + i, query_14_new47);
+                            const vec_v3 query_14_new47 = (load_v3(query_w3 + (f % 64) * 80 + i) * load_v3(query_w3 +
+                                (((f % 64) + (f / 64)) % 64) * 80 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
+                            store_v3(query_14 + (f - f0) * 80 + i, query_14_new47);
                             row_sum_from_state_in[vector] += query_14_new47 * (state_sum[(chunk - chunk0) * 135200 +
                                 f]);
                             if (f % 192 == 191) {
@@ -5527,14 +5537,14 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum + e * 80 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_sum_9 + j, splat_v3(0.0f));
@@ -5547,7 +5557,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            key_sum_9_in[vector] += load_v3(k_tile_2 + d * 64 + j);
+                            key_sum_9_in[vector] += load_v3(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -5563,9 +5573,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                     const vec_v3 t_49 = load_v3(key_sum_9 + j) * 0.015625f;
                     vec_v3 key_sum_10_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 k_tile_2_48 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_48 = load_v3(k_tile_2 + d * 80 + j);
                         const vec_v3 k_tile_2_new50 = k_tile_2_48 - t_49;
-                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new50);
+                        store_v3(k_tile_2 + d * 80 + j, k_tile_2_new50);
                         key_sum_10_in += k_tile_2_new50 * k_tile_2_new50;
                     }
                     store_v3(key_sum_10 + j, load_v3(key_sum_10 + j) + key_sum_10_in);
@@ -5574,7 +5584,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_51 = 1.0f / sqrt_v3((load_v3(key_sum_10 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(k_tile_2 + d * 64 + j, load_v3(k_tile_2 + d * 64 + j) * t_51);
+                        store_v3(k_tile_2 + d * 80 + j, load_v3(k_tile_2 + d * 80 + j) * t_51);
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
@@ -5586,11 +5596,11 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                         const ints_v3 t_52 = (i0 + i + lane_v3) + query_start;
                         vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_53 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_53 = load_v3(score + j * 80 + i);
                             const vec_v3 t_54 = score_53 * score_53;
                             const vec_v3 score_new55 = pick_v3(__builtin_convertvector(((j0 + j) <= t_52) &
                                 (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v3), t_54 * t_54, splat_v3(0.0f));
-                            store_v3(score + j * 64 + i, score_new55);
+                            store_v3(score + j * 80 + i, score_new55);
                             row_sum_in += score_new55;
                         }
                         add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -5605,10 +5615,10 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                const vec_v3 score_56 = load_v3(score + j * 64 + i);
+                                const vec_v3 score_56 = load_v3(score + j * 80 + i);
                                 const vec_v3 t_57 = score_56 * score_56;
                                 const vec_v3 score_new58 = t_57 * t_57;
-                                store_v3(score + j * 64 + i, score_new58);
+                                store_v3(score + j * 80 + i, score_new58);
                                 row_sum_in[vector] += score_new58;
                             }
                         }
@@ -5629,7 +5639,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
                                 & (-(int64_t)t_59), mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot12_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -5640,12 +5650,12 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                 const vec_v3 t_60 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
                 const mask_v3 t_61 = t_60 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_61, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_60));
+                    store_v3(sum + e * 80 + i, pick_v3(t_61, splat_v3(0.0f),
+                        (load_v3(sum + e * 80 + i) + load_v3(sum_from_state + e * 80 + i)) / t_60));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v3(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -5740,11 +5750,11 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
     float *const query_14 = (float *)(void *)(part->shared + 1116416); /* [h: 512, r_q: 64] */
     float *const query_w3_2 = (float *)(void *)(part->shared + 1247488); /* [r: 64, r_q: 64] */
     float *const query_15 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 8); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum + r_q, splat_v3(0.0f));
@@ -5753,7 +5763,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v3(q_tile + d * 64 + r_q);
+            query_sum_in += load_v3(q_tile + d * 80 + r_q);
         }
         store_v3(query_sum + r_q, load_v3(query_sum + r_q) + query_sum_in);
     }
@@ -5766,7 +5776,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
         const vec_v3 t_0 = load_v3(query_sum + r_q) * 0.015625f;
         vec_v3 query_sum_2_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_new1 = load_v3(q_tile + d * 64 + r_q) - t_0;
+            const vec_v3 query_new1 = load_v3(q_tile + d * 80 + r_q) - t_0;
             store_v3(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -5815,7 +5825,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
         }
     }
     /* query_w0[h][r_q] = sum over d of sketch_g1_w0 * query_5 */
-    dot7_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
+    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
     /* query_6 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5826,7 +5836,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
         }
     }
     /* query_w1[r][r_q] = sum over h of sketch_g1_w1 * query_6 */
-    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
+    dot14_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
     /* query_sum_5 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum_5 + r_q, splat_v3(0.0f));
@@ -5864,7 +5874,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
         }
     }
     /* query_w2[h][r_q] = sum over r of sketch_g1_w2 * query_8 */
-    dot7_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
+    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
     /* query_9 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5875,7 +5885,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
         }
     }
     /* query_w3[r][r_q] = sum over h of sketch_g1_w3 * query_9 */
-    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
+    dot14_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
     /* query_10 = ((query_3 * query_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         const vec_v3 query_4_12 = load_v3(query_4 + r_q);
@@ -5885,7 +5895,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
         }
     }
     /* query_w0_2[h][r_q] = sum over d of sketch_g2_w0 * query_10 */
-    dot7_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
+    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
     /* query_11 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5896,7 +5906,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
         }
     }
     /* query_w1_2[r][r_q] = sum over h of sketch_g2_w1 * query_11 */
-    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
+    dot14_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
     /* query_sum_7 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum_7 + r_q, splat_v3(0.0f));
@@ -5934,7 +5944,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
         }
     }
     /* query_w2_2[h][r_q] = sum over r of sketch_g2_w2 * query_13 */
-    dot7_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
+    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
     /* query_14 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5945,7 +5955,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_begin_v3(const struct call
         }
     }
     /* query_w3_2[r][r_q] = sum over h of sketch_g2_w3 * query_14 */
-    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
+    dot14_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
     /* query_15 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 64; r++) {
@@ -6140,7 +6150,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             }
         }
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
-        dot14_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
+        dot15_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -6159,7 +6169,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                 }
             }
             /* key_w1[r][j] += sum over h of sketch_g1_w1 * key_5 */
-            dot15_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
+            dot16_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
         }
         /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -6206,7 +6216,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             }
         }
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
-        dot14_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
+        dot15_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -6226,7 +6236,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                     }
                 }
                 /* key_w3[r][j] += sum over h of sketch_g1_w3 * key_8 */
-                dot15_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
+                dot16_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
             }
         }
         /* key_3 = ((key_3 * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -6238,7 +6248,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             }
         }
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * key_3 */
-        dot14_v3(round_up(j1 - j0, 8), sketch_g2_w0, key_3, key_w0_2);
+        dot15_v3(round_up(j1 - j0, 8), sketch_g2_w0, key_3, key_w0_2);
         /* key_w1_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -6258,7 +6268,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                     }
                 }
                 /* key_w1_2[r][j] += sum over h of sketch_g2_w1 * key_10 */
-                dot15_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
+                dot16_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
             }
         }
         /* key_sum_7 = 0.0f */
@@ -6306,7 +6316,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             }
         }
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
-        dot14_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
+        dot15_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -6326,7 +6336,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                     }
                 }
                 /* key_w3_2[r][j] += sum over h of sketch_g2_w3 * key_13 */
-                dot15_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
+                dot16_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
@@ -6337,9 +6347,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             }
         }
         /* score[r_q][j] = sum over r of query_15 * key_w3 */
-        dot16_v3(round_up(j1 - j0, 8), rows, query_15, key_w3, score);
+        dot17_v3(round_up(j1 - j0, 8), rows, query_15, key_w3, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
-        dot16_v3(round_up(j1 - j0, 8), rows, query_2, k_tile, score_2);
+        dot17_v3(round_up(j1 - j0, 8), rows, query_2, k_tile, score_2);
         /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -6379,7 +6389,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot17_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot18_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 in_region[16] = {0};
                 const int64_t t_47 = (r_q % n_q) + query_start;
@@ -6390,7 +6400,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot18_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot19_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -6966,61 +6976,66 @@ APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512,
-        b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot8_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot10_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot11_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot12_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot13_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512,
+        b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot14_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/512, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot14_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot15_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512,
         b, /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot15_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+APART void dot16_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot16_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot17_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot17_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot18_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot18_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot19_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
@@ -7845,27 +7860,27 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
-    float *const key_w0 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64 of 80] */
+    float *const key_w0 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_4 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64 of 80] */
     float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_6 = (float *)(void *)(part->work + 16896); /* [j: 64] */
-    float *const key_w2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_7 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
-    float *const key_w0_2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_9 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w1_2 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 20992); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_7 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64 of 80] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_9 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 246272); /* [r: 64, j: 64 of 80] */
     float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_12 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_w3_2 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 16896); /* [f: 192, j: 64] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 20992); /* [h: 512, j: 64 of 80] */
+    float *const key_12 = (float *)(void *)(part->work + 184832); /* [h: 192, j: 64 of 80] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 246272); /* [r: 64, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 20992); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 246272); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 4) {
         store_any(state_sum + (chunk - chunk0) * 135200 + f, splat_any(0.0f));
@@ -7881,7 +7896,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum + j, splat_any(0.0f));
@@ -7894,7 +7909,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_in[vector] += load_any(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_any(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -7910,9 +7925,9 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
             const vec_any t_1 = load_any(key_sum + j) * 0.015625f;
             vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_0 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new2 = k_tile_0 - t_1;
-                store_any(k_tile + d * 64 + j, k_tile_new2);
+                store_any(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
@@ -7926,9 +7941,9 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
             const vec_any t_4 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_any key_sum_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_3 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_3 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new5 = k_tile_3 * t_4;
-                store_any(k_tile + d * 64 + j, k_tile_new5);
+                store_any(k_tile + d * 80 + j, k_tile_new5);
                 key_sum_3_in += k_tile_new5;
             }
             store_any(key_sum_3 + j, load_any(key_sum_3 + j) + key_sum_3_in);
@@ -7942,9 +7957,9 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
             const vec_any t_7 = load_any(key_sum_3 + j) * 0.015625f;
             vec_any key_sum_4_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_6 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_6 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new8 = k_tile_6 - t_7;
-                store_any(k_tile + d * 64 + j, k_tile_new8);
+                store_any(k_tile + d * 80 + j, k_tile_new8);
                 key_sum_4_in += k_tile_new8 * k_tile_new8;
             }
             store_any(key_sum_4 + j, load_any(key_sum_4 + j) + key_sum_4_in);
@@ -7957,7 +7972,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_sum_4_9 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_3 + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_9) *
+                store_any(key_3 + d * 80 + j, ((load_any(k_tile + d * 80 + j) * key_sum_4_9) *
                     sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
@@ -7966,7 +7981,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
         /* key_w1 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_w1 + r * 64 + j, splat_any(0.0f));
+                store_any(key_w1 + r * 80 + j, splat_any(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
@@ -7975,8 +7990,8 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
                1.0f) */
             for (int64_t h = h0; h < h1; h++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any key_w0_10 = load_any(key_w0 + h * 64 + j);
-                    store_any(key_4 + (h - h0) * 64 + j, (key_w0_10 * 0.5f) * (tanh_any((key_w0_10 + (((key_w0_10 *
+                    const vec_any key_w0_10 = load_any(key_w0 + h * 80 + j);
+                    store_any(key_4 + (h - h0) * 80 + j, (key_w0_10 * 0.5f) * (tanh_any((key_w0_10 + (((key_w0_10 *
                         key_w0_10) * key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -7995,7 +8010,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_5_in[vector] += load_any(key_w1 + r * 64 + j);
+                    key_sum_5_in[vector] += load_any(key_w1 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -8011,9 +8026,9 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
             const vec_any t_12 = load_any(key_sum_5 + j) * 0.015625f;
             vec_any key_sum_6_in = (vec_any){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_any key_w1_11 = load_any(key_w1 + r * 64 + j);
+                const vec_any key_w1_11 = load_any(key_w1 + r * 80 + j);
                 const vec_any key_w1_new13 = key_w1_11 - t_12;
-                store_any(key_w1 + r * 64 + j, key_w1_new13);
+                store_any(key_w1 + r * 80 + j, key_w1_new13);
                 key_sum_6_in += key_w1_new13 * key_w1_new13;
             }
             store_any(key_sum_6 + j, load_any(key_sum_6 + j) + key_sum_6_in);
@@ -8023,7 +8038,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_14 = 1.0f / sqrt_any((load_any(key_sum_6 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_w1 + r * 64 + j, ((load_any(key_w1 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
+                store_any(key_w1 + r * 80 + j, ((load_any(key_w1 + r * 80 + j) * t_14) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -8032,7 +8047,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
         /* key_w3 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_w3 + r * 64 + j, splat_any(0.0f));
+                store_any(key_w3 + r * 80 + j, splat_any(0.0f));
             }
         }
         {
@@ -8042,8 +8057,8 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
                    1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any key_w2_15 = load_any(key_w2 + h * 64 + j);
-                        store_any(key_7 + (h - h0) * 64 + j, (key_w2_15 * 0.5f) * (tanh_any((key_w2_15 + (((key_w2_15 *
+                        const vec_any key_w2_15 = load_any(key_w2 + h * 80 + j);
+                        store_any(key_7 + (h - h0) * 80 + j, (key_w2_15 * 0.5f) * (tanh_any((key_w2_15 + (((key_w2_15 *
                             key_w2_15) * key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -8055,7 +8070,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_sum_4_16 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_16) *
+                store_any(k_tile + d * 80 + j, ((load_any(k_tile + d * 80 + j) * key_sum_4_16) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -8064,7 +8079,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
         /* key_w1_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_w1_2 + r * 64 + j, splat_any(0.0f));
+                store_any(key_w1_2 + r * 80 + j, splat_any(0.0f));
             }
         }
         {
@@ -8074,8 +8089,8 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
                    0.7978846f) + 1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any key_w0_2_17 = load_any(key_w0_2 + h * 64 + j);
-                        store_any(key_9 + (h - h0) * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_any((key_w0_2_17 +
+                        const vec_any key_w0_2_17 = load_any(key_w0_2 + h * 80 + j);
+                        store_any(key_9 + (h - h0) * 80 + j, (key_w0_2_17 * 0.5f) * (tanh_any((key_w0_2_17 +
                             (((key_w0_2_17 * key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -8095,7 +8110,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_7_in[vector] += load_any(key_w1_2 + r * 64 + j);
+                    key_sum_7_in[vector] += load_any(key_w1_2 + r * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -8111,9 +8126,9 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
             const vec_any t_19 = load_any(key_sum_7 + j) * 0.015625f;
             vec_any key_sum_8_in = (vec_any){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_any key_w1_2_18 = load_any(key_w1_2 + r * 64 + j);
+                const vec_any key_w1_2_18 = load_any(key_w1_2 + r * 80 + j);
                 const vec_any key_w1_2_new20 = key_w1_2_18 - t_19;
-                store_any(key_w1_2 + r * 64 + j, key_w1_2_new20);
+                store_any(key_w1_2 + r * 80 + j, key_w1_2_new20);
                 key_sum_8_in += key_w1_2_new20 * key_w1_2_new20;
             }
             store_any(key_sum_8 + j, load_any(key_sum_8 + j) + key_sum_8_in);
@@ -8123,7 +8138,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_21 = 1.0f / sqrt_any((load_any(key_sum_8 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_w1_2 + r * 64 + j, ((load_any(key_w1_2 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r])
+                store_any(key_w1_2 + r * 80 + j, ((load_any(key_w1_2 + r * 80 + j) * t_21) * sketch_g2_norm1_weight[r])
                     + sketch_g2_norm1_bias[r]);
             }
         }
@@ -8132,7 +8147,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
         /* key_w3_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_w3_2 + r * 64 + j, splat_any(0.0f));
+                store_any(key_w3_2 + r * 80 + j, splat_any(0.0f));
             }
         }
         {
@@ -8142,8 +8157,8 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
                    0.7978846f) + 1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any key_w2_2_22 = load_any(key_w2_2 + h * 64 + j);
-                        store_any(key_12 + (h - h0) * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_any((key_w2_2_22 +
+                        const vec_any key_w2_2_22 = load_any(key_w2_2 + h * 80 + j);
+                        store_any(key_12 + (h - h0) * 80 + j, (key_w2_2_22 * 0.5f) * (tanh_any((key_w2_2_22 +
                             (((key_w2_2_22 * key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -8154,7 +8169,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_w3 + r * 64 + j, tanh_any((load_any(key_w3 + r * 64 + j) * load_any(key_w3_2 + r * 64 +
+                store_any(key_w3 + r * 80 + j, tanh_any((load_any(key_w3 + r * 80 + j) * load_any(key_w3_2 + r * 80 +
                     j)) * 0.125f) * 8.0f);
             }
         }
@@ -8163,15 +8178,15 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
             /* key_features_2 = key_w3 * key_w3 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_w3 + (f % 64) * 64 + j) * load_any(key_w3
-                        + (((f % 64) + (f / 64)) % 64) * 64 + j));
+                    store_any(key_features_2 + (f - f0) * 80 + j, load_any(key_w3 + (f % 64) * 80 + j) * load_any(key_w3
+                        + (((f % 64) + (f / 64)) % 64) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_features_2 + (f - f0) * 64 + j);
+                    const vec_any term = load_any(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                         mask_any), term, splat_any(0));
                 }
@@ -8265,44 +8280,44 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
     float *const query_sum_3 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 256); /* [d: 64, i: 64] */
-    float *const query_sum_4 = (float *)(void *)(part->work + 16640); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 16896); /* [d: 64, i: 64] */
-    float *const query_w0 = (float *)(void *)(part->work + 33280); /* [h: 512, i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 164352); /* [h: 192, i: 64] */
-    float *const query_w1 = (float *)(void *)(part->work + 16896); /* [r: 64, i: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 256); /* [d: 64, i: 64 of 80] */
+    float *const query_sum_4 = (float *)(void *)(part->work + 20736); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 20992); /* [d: 64, i: 64 of 80] */
+    float *const query_w0 = (float *)(void *)(part->work + 41472); /* [h: 512, i: 64 of 80] */
+    float *const query_4 = (float *)(void *)(part->work + 205312); /* [h: 192, i: 64 of 80] */
+    float *const query_w1 = (float *)(void *)(part->work + 20992); /* [r: 64, i: 64 of 80] */
     float *const query_sum_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_sum_6 = (float *)(void *)(part->work + 33280); /* [i: 64] */
-    float *const query_w2 = (float *)(void *)(part->work + 33280); /* [h: 512, i: 64] */
-    float *const query_7 = (float *)(void *)(part->work + 164352); /* [h: 192, i: 64] */
-    float *const query_w3 = (float *)(void *)(part->work + 16896); /* [r: 64, i: 64] */
-    float *const query_w0_2 = (float *)(void *)(part->work + 33280); /* [h: 512, i: 64] */
-    float *const query_9 = (float *)(void *)(part->work + 164352); /* [h: 192, i: 64] */
-    float *const query_w1_2 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64] */
-    float *const query_sum_7 = (float *)(void *)(part->work + 16384); /* [i: 64] */
-    float *const query_sum_8 = (float *)(void *)(part->work + 16640); /* [i: 64] */
-    float *const query_w2_2 = (float *)(void *)(part->work + 33280); /* [h: 512, i: 64] */
-    float *const query_12 = (float *)(void *)(part->work + 164352); /* [h: 192, i: 64] */
-    float *const query_w3_2 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64] */
-    float *const query_14 = (float *)(void *)(part->work + 33280); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 16384); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 16640); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 82432); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 82688); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 16896); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
+    float *const query_sum_6 = (float *)(void *)(part->work + 41472); /* [i: 64] */
+    float *const query_w2 = (float *)(void *)(part->work + 41472); /* [h: 512, i: 64 of 80] */
+    float *const query_7 = (float *)(void *)(part->work + 205312); /* [h: 192, i: 64 of 80] */
+    float *const query_w3 = (float *)(void *)(part->work + 20992); /* [r: 64, i: 64 of 80] */
+    float *const query_w0_2 = (float *)(void *)(part->work + 41472); /* [h: 512, i: 64 of 80] */
+    float *const query_9 = (float *)(void *)(part->work + 205312); /* [h: 192, i: 64 of 80] */
+    float *const query_w1_2 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64 of 80] */
+    float *const query_sum_7 = (float *)(void *)(part->work + 20480); /* [i: 64] */
+    float *const query_sum_8 = (float *)(void *)(part->work + 20736); /* [i: 64] */
+    float *const query_w2_2 = (float *)(void *)(part->work + 41472); /* [h: 512, i: 64 of 80] */
+    float *const query_12 = (float *)(void *)(part->work + 205312); /* [h: 192, i: 64 of 80] */
+    float *const query_w3_2 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64 of 80] */
+    float *const query_14 = (float *)(void *)(part->work + 41472); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 20480); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 20736); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 102912); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 103168); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 20992); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 41472); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 213504); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 49664); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 266752); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 61952); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_sum + i, splat_any(0.0f));
@@ -8315,7 +8330,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        query_sum_in[vector] += load_any(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_any(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -8331,9 +8346,9 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 const vec_any t_26 = load_any(query_sum + i) * 0.015625f;
                 vec_any query_sum_2_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_25 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_25 = load_any(q_tile + d * 80 + i);
                     const vec_any q_tile_new27 = q_tile_25 - t_26;
-                    store_any(q_tile + d * 64 + i, q_tile_new27);
+                    store_any(q_tile + d * 80 + i, q_tile_new27);
                     query_sum_2_in += q_tile_new27 * q_tile_new27;
                 }
                 store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in);
@@ -8347,9 +8362,9 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 const vec_any t_29 = 1.0f / sqrt_any((load_any(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 vec_any query_sum_3_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_28 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_28 = load_any(q_tile + d * 80 + i);
                     const vec_any q_tile_new30 = q_tile_28 * t_29;
-                    store_any(q_tile + d * 64 + i, q_tile_new30);
+                    store_any(q_tile + d * 80 + i, q_tile_new30);
                     query_sum_3_in += q_tile_new30;
                 }
                 store_any(query_sum_3 + i, load_any(query_sum_3 + i) + query_sum_3_in);
@@ -8363,8 +8378,8 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 const vec_any t_31 = load_any(query_sum_3 + i) * 0.015625f;
                 vec_any query_sum_4_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any query_2_new32 = load_any(q_tile + d * 64 + i) - t_31;
-                    store_any(query_2 + d * 64 + i, query_2_new32);
+                    const vec_any query_2_new32 = load_any(q_tile + d * 80 + i) - t_31;
+                    store_any(query_2 + d * 80 + i, query_2_new32);
                     query_sum_4_in += query_2_new32 * query_2_new32;
                 }
                 store_any(query_sum_4 + i, load_any(query_sum_4 + i) + query_sum_4_in);
@@ -8377,7 +8392,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_sum_4_33 = load_any(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(query_3 + d * 64 + i, ((load_any(query_2 + d * 64 + i) * query_sum_4_33) *
+                    store_any(query_3 + d * 80 + i, ((load_any(query_2 + d * 80 + i) * query_sum_4_33) *
                         sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                 }
             }
@@ -8386,7 +8401,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
             /* query_w1 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_w1 + r * 64 + i, splat_any(0.0f));
+                    store_any(query_w1 + r * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
@@ -8395,8 +8410,8 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                    0.7978846f) + 1.0f) */
                 for (int64_t h = h0; h < h1; h++) {
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any query_w0_34 = load_any(query_w0 + h * 64 + i);
-                        store_any(query_4 + (h - h0) * 64 + i, (query_w0_34 * 0.5f) * (tanh_any((query_w0_34 +
+                        const vec_any query_w0_34 = load_any(query_w0 + h * 80 + i);
+                        store_any(query_4 + (h - h0) * 80 + i, (query_w0_34 * 0.5f) * (tanh_any((query_w0_34 +
                             (((query_w0_34 * query_w0_34) * query_w0_34) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -8415,7 +8430,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 }
                 for (int64_t r = 0; r < 64; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        query_sum_5_in[vector] += load_any(query_w1 + r * 64 + i);
+                        query_sum_5_in[vector] += load_any(query_w1 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -8431,9 +8446,9 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 const vec_any t_36 = load_any(query_sum_5 + i) * 0.015625f;
                 vec_any query_sum_6_in = (vec_any){0};
                 for (int64_t r = 0; r < 64; r++) {
-                    const vec_any query_w1_35 = load_any(query_w1 + r * 64 + i);
+                    const vec_any query_w1_35 = load_any(query_w1 + r * 80 + i);
                     const vec_any query_w1_new37 = query_w1_35 - t_36;
-                    store_any(query_w1 + r * 64 + i, query_w1_new37);
+                    store_any(query_w1 + r * 80 + i, query_w1_new37);
                     query_sum_6_in += query_w1_new37 * query_w1_new37;
                 }
                 store_any(query_sum_6 + i, load_any(query_sum_6 + i) + query_sum_6_in);
@@ -8443,7 +8458,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_38 = 1.0f / sqrt_any((load_any(query_sum_6 + i) * 0.015625f) + 1e-05f);
                 for (int64_t r = 0; r < 64; r++) {
-                    store_any(query_w1 + r * 64 + i, ((load_any(query_w1 + r * 64 + i) * t_38) *
+                    store_any(query_w1 + r * 80 + i, ((load_any(query_w1 + r * 80 + i) * t_38) *
                         sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
             }
@@ -8452,7 +8467,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
             /* query_w3 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_w3 + r * 64 + i, splat_any(0.0f));
+                    store_any(query_w3 + r * 80 + i, splat_any(0.0f));
                 }
             }
             {
@@ -8462,8 +8477,8 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                        * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const vec_any query_w2_39 = load_any(query_w2 + h * 64 + i);
-                            store_any(query_7 + (h - h0) * 64 + i, (query_w2_39 * 0.5f) * (tanh_any((query_w2_39 +
+                            const vec_any query_w2_39 = load_any(query_w2 + h * 80 + i);
+                            store_any(query_7 + (h - h0) * 80 + i, (query_w2_39 * 0.5f) * (tanh_any((query_w2_39 +
                                 (((query_w2_39 * query_w2_39) * query_w2_39) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -8475,7 +8490,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_sum_4_40 = load_any(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(query_2 + d * 64 + i, ((load_any(query_2 + d * 64 + i) * query_sum_4_40) *
+                    store_any(query_2 + d * 80 + i, ((load_any(query_2 + d * 80 + i) * query_sum_4_40) *
                         sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                 }
             }
@@ -8484,7 +8499,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
             /* query_w1_2 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_w1_2 + r * 64 + i, splat_any(0.0f));
+                    store_any(query_w1_2 + r * 80 + i, splat_any(0.0f));
                 }
             }
             {
@@ -8494,8 +8509,8 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                        0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const vec_any query_w0_2_41 = load_any(query_w0_2 + h * 64 + i);
-                            store_any(query_9 + (h - h0) * 64 + i, (query_w0_2_41 * 0.5f) * (tanh_any((query_w0_2_41 +
+                            const vec_any query_w0_2_41 = load_any(query_w0_2 + h * 80 + i);
+                            store_any(query_9 + (h - h0) * 80 + i, (query_w0_2_41 * 0.5f) * (tanh_any((query_w0_2_41 +
                                 (((query_w0_2_41 * query_w0_2_41) * query_w0_2_41) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -8515,7 +8530,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 }
                 for (int64_t r = 0; r < 64; r++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        query_sum_7_in[vector] += load_any(query_w1_2 + r * 64 + i);
+                        query_sum_7_in[vector] += load_any(query_w1_2 + r * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -8531,9 +8546,9 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 const vec_any t_43 = load_any(query_sum_7 + i) * 0.015625f;
                 vec_any query_sum_8_in = (vec_any){0};
                 for (int64_t r = 0; r < 64; r++) {
-                    const vec_any query_w1_2_42 = load_any(query_w1_2 + r * 64 + i);
+                    const vec_any query_w1_2_42 = load_any(query_w1_2 + r * 80 + i);
                     const vec_any query_w1_2_new44 = query_w1_2_42 - t_43;
-                    store_any(query_w1_2 + r * 64 + i, query_w1_2_new44);
+                    store_any(query_w1_2 + r * 80 + i, query_w1_2_new44);
                     query_sum_8_in += query_w1_2_new44 * query_w1_2_new44;
                 }
                 store_any(query_sum_8 + i, load_any(query_sum_8 + i) + query_sum_8_in);
@@ -8543,7 +8558,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_45 = 1.0f / sqrt_any((load_any(query_sum_8 + i) * 0.015625f) + 1e-05f);
                 for (int64_t r = 0; r < 64; r++) {
-                    store_any(query_w1_2 + r * 64 + i, ((load_any(query_w1_2 + r * 64 + i) * t_45) *
+                    store_any(query_w1_2 + r * 80 + i, ((load_any(query_w1_2 + r * 80 + i) * t_45) *
                         sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
             }
@@ -8552,7 +8567,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
             /* query_w3_2 = 0.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_w3_2 + r * 64 + i, splat_any(0.0f));
+                    store_any(query_w3_2 + r * 80 + i, splat_any(0.0f));
                 }
             }
             {
@@ -8562,8 +8577,8 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                        0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t h = h0; h < h1; h++) {
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const vec_any query_w2_2_46 = load_any(query_w2_2 + h * 64 + i);
-                            store_any(query_12 + (h - h0) * 64 + i, (query_w2_2_46 * 0.5f) * (tanh_any((query_w2_2_46 +
+                            const vec_any query_w2_2_46 = load_any(query_w2_2 + h * 80 + i);
+                            store_any(query_12 + (h - h0) * 80 + i, (query_w2_2_46 * 0.5f) * (tanh_any((query_w2_2_46 +
                                 (((query_w2_2_46 * query_w2_2_46) * query_w2_2_46) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
@@ -8574,8 +8589,8 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_w3 + r * 64 + i, tanh_any((load_any(query_w3 + r * 64 + i) * load_any(query_w3_2 + r
-                        * 64 + i)) * 0.125f) * 8.0f);
+                    store_any(query_w3 + r * 80 + i, tanh_any((load_any(query_w3 + r * 80 + i) * load_any(query_w3_2 + r
+                        * 80 + i)) * 0.125f) * 8.0f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -8587,7 +8602,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_from_state + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -8602,9 +8617,9 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any query_14_new47 = (load_any(query_w3 + (f % 64) * 64 + i) * load_any(query_w3 +
-                                (((f % 64) + (f / 64)) % 64) * 64 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
-                            store_any(query_14 + (f - f0) * 64 + i, query_14_new47);
+                            const vec_any query_14_new47 = (load_any(query_w3 + (f % 64) * 80 + i) * load_any(query_w3 +
+                                (((f % 64) + (f / 64)) % 64) * 80 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
+                            store_any(query_14 + (f - f0) * 80 + i, query_14_new47);
                             row_sum_from_state_in[vector] += query_14_new47 * (state_sum[(chunk - chunk0) * 135200 +
                                 f]);
                             if (f % 192 == 191) {
@@ -8626,14 +8641,14 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+                    store_any(sum + e * 80 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_sum_9 + j, splat_any(0.0f));
@@ -8646,7 +8661,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            key_sum_9_in[vector] += load_any(k_tile_2 + d * 64 + j);
+                            key_sum_9_in[vector] += load_any(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -8662,9 +8677,9 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                     const vec_any t_49 = load_any(key_sum_9 + j) * 0.015625f;
                     vec_any key_sum_10_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_any k_tile_2_48 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_48 = load_any(k_tile_2 + d * 80 + j);
                         const vec_any k_tile_2_new50 = k_tile_2_48 - t_49;
-                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new50);
+                        store_any(k_tile_2 + d * 80 + j, k_tile_2_new50);
                         key_sum_10_in += k_tile_2_new50 * k_tile_2_new50;
                     }
                     store_any(key_sum_10 + j, load_any(key_sum_10 + j) + key_sum_10_in);
@@ -8673,7 +8688,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_51 = 1.0f / sqrt_any((load_any(key_sum_10 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(k_tile_2 + d * 64 + j, load_any(k_tile_2 + d * 64 + j) * t_51);
+                        store_any(k_tile_2 + d * 80 + j, load_any(k_tile_2 + d * 80 + j) * t_51);
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
@@ -8685,11 +8700,11 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                         const ints_any t_52 = (i0 + i + lane_any) + query_start;
                         vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_53 = load_any(score + j * 64 + i);
+                            const vec_any score_53 = load_any(score + j * 80 + i);
                             const vec_any t_54 = score_53 * score_53;
                             const vec_any score_new55 = pick_any(__builtin_convertvector(((j0 + j) <= t_52) &
                                 (-(int64_t)((chunk * 256) <= (j0 + j))), mask_any), t_54 * t_54, splat_any(0.0f));
-                            store_any(score + j * 64 + i, score_new55);
+                            store_any(score + j * 80 + i, score_new55);
                             row_sum_in += score_new55;
                         }
                         add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -8704,10 +8719,10 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                const vec_any score_56 = load_any(score + j * 64 + i);
+                                const vec_any score_56 = load_any(score + j * 80 + i);
                                 const vec_any t_57 = score_56 * score_56;
                                 const vec_any score_new58 = t_57 * t_57;
-                                store_any(score + j * 64 + i, score_new58);
+                                store_any(score + j * 80 + i, score_new58);
                                 row_sum_in[vector] += score_new58;
                             }
                         }
@@ -8728,7 +8743,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
                                 & (-(int64_t)t_59), mask_any);
                         }
-                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot12_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -8739,12 +8754,12 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 const vec_any t_60 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
                 const mask_any t_61 = t_60 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_61, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_60));
+                    store_any(sum + e * 80 + i, pick_any(t_61, splat_any(0.0f),
+                        (load_any(sum + e * 80 + i) + load_any(sum_from_state + e * 80 + i)) / t_60));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_any(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -8839,11 +8854,11 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
     float *const query_14 = (float *)(void *)(part->shared + 1116416); /* [h: 512, r_q: 64] */
     float *const query_w3_2 = (float *)(void *)(part->shared + 1247488); /* [r: 64, r_q: 64] */
     float *const query_15 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 4); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum + r_q, splat_any(0.0f));
@@ -8852,7 +8867,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_any(q_tile + d * 64 + r_q);
+            query_sum_in += load_any(q_tile + d * 80 + r_q);
         }
         store_any(query_sum + r_q, load_any(query_sum + r_q) + query_sum_in);
     }
@@ -8865,7 +8880,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         const vec_any t_0 = load_any(query_sum + r_q) * 0.015625f;
         vec_any query_sum_2_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_new1 = load_any(q_tile + d * 64 + r_q) - t_0;
+            const vec_any query_new1 = load_any(q_tile + d * 80 + r_q) - t_0;
             store_any(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -8914,7 +8929,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_w0[h][r_q] = sum over d of sketch_g1_w0 * query_5 */
-    dot7_any(round_up(r_q1 - r_q0, 4), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
+    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
     /* query_6 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8925,7 +8940,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_w1[r][r_q] = sum over h of sketch_g1_w1 * query_6 */
-    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
+    dot14_any(round_up(r_q1 - r_q0, 4), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
     /* query_sum_5 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum_5 + r_q, splat_any(0.0f));
@@ -8963,7 +8978,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_w2[h][r_q] = sum over r of sketch_g1_w2 * query_8 */
-    dot7_any(round_up(r_q1 - r_q0, 4), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
+    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
     /* query_9 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) * 0.7978846f) +
        1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8974,7 +8989,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_w3[r][r_q] = sum over h of sketch_g1_w3 * query_9 */
-    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
+    dot14_any(round_up(r_q1 - r_q0, 4), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
     /* query_10 = ((query_3 * query_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         const vec_any query_4_12 = load_any(query_4 + r_q);
@@ -8984,7 +8999,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_w0_2[h][r_q] = sum over d of sketch_g2_w0 * query_10 */
-    dot7_any(round_up(r_q1 - r_q0, 4), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
+    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
     /* query_11 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8995,7 +9010,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_w1_2[r][r_q] = sum over h of sketch_g2_w1 * query_11 */
-    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
+    dot14_any(round_up(r_q1 - r_q0, 4), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
     /* query_sum_7 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum_7 + r_q, splat_any(0.0f));
@@ -9033,7 +9048,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_w2_2[h][r_q] = sum over r of sketch_g2_w2 * query_13 */
-    dot7_any(round_up(r_q1 - r_q0, 4), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
+    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
     /* query_14 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) * 0.044715f)) *
        0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -9044,7 +9059,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_w3_2[r][r_q] = sum over h of sketch_g2_w3 * query_14 */
-    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
+    dot14_any(round_up(r_q1 - r_q0, 4), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
     /* query_15 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 64; r++) {
@@ -9239,7 +9254,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
-        dot14_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
+        dot15_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -9258,7 +9273,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                 }
             }
             /* key_w1[r][j] += sum over h of sketch_g1_w1 * key_5 */
-            dot15_any(round_up(j1 - j0, 4), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
+            dot16_any(round_up(j1 - j0, 4), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
         }
         /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -9305,7 +9320,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
-        dot14_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
+        dot15_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -9325,7 +9340,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                     }
                 }
                 /* key_w3[r][j] += sum over h of sketch_g1_w3 * key_8 */
-                dot15_any(round_up(j1 - j0, 4), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
+                dot16_any(round_up(j1 - j0, 4), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
             }
         }
         /* key_3 = ((key_3 * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -9337,7 +9352,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * key_3 */
-        dot14_any(round_up(j1 - j0, 4), sketch_g2_w0, key_3, key_w0_2);
+        dot15_any(round_up(j1 - j0, 4), sketch_g2_w0, key_3, key_w0_2);
         /* key_w1_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -9357,7 +9372,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                     }
                 }
                 /* key_w1_2[r][j] += sum over h of sketch_g2_w1 * key_10 */
-                dot15_any(round_up(j1 - j0, 4), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
+                dot16_any(round_up(j1 - j0, 4), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
             }
         }
         /* key_sum_7 = 0.0f */
@@ -9405,7 +9420,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
-        dot14_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
+        dot15_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -9425,7 +9440,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                     }
                 }
                 /* key_w3_2[r][j] += sum over h of sketch_g2_w3 * key_13 */
-                dot15_any(round_up(j1 - j0, 4), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
+                dot16_any(round_up(j1 - j0, 4), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
@@ -9436,9 +9451,9 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             }
         }
         /* score[r_q][j] = sum over r of query_15 * key_w3 */
-        dot16_any(round_up(j1 - j0, 4), rows, query_15, key_w3, score);
+        dot17_any(round_up(j1 - j0, 4), rows, query_15, key_w3, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
-        dot16_any(round_up(j1 - j0, 4), rows, query_2, k_tile, score_2);
+        dot17_any(round_up(j1 - j0, 4), rows, query_2, k_tile, score_2);
         /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -9478,7 +9493,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot17_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot18_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any in_region[32] = {0};
                 const int64_t t_47 = (r_q % n_q) + query_start;
@@ -9489,7 +9504,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot18_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot19_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -9622,7 +9637,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 867 && rows <= 64) return (struct version){.head = polysketch_learned_r64_local_few_v4, .tile = 0,
             .own = 517120, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
         if (n_k >= 867) return (struct version){.head = polysketch_learned_r64_local_linear_v4, .tile = 0,
-            .own = 229888, .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1,
+            .own = 287232, .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1,
             .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = polysketch_learned_r64_local_few_v4,
             .tile = 0, .own = 517120, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
@@ -9635,7 +9650,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (n_k >= 867 && rows <= 64) return (struct version){.head = polysketch_learned_r64_local_few_v3, .tile = 0,
             .own = 517120, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
         if (n_k >= 867) return (struct version){.head = polysketch_learned_r64_local_linear_v3, .tile = 0,
-            .own = 229888, .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1,
+            .own = 287232, .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1,
             .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = polysketch_learned_r64_local_few_v3,
             .tile = 0, .own = 517120, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
@@ -9645,7 +9660,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #endif
     if (n_k >= 867 && rows <= 64) return (struct version){.head = polysketch_learned_r64_local_few_any, .tile = 0,
         .own = 517120, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
-    if (n_k >= 867) return (struct version){.head = polysketch_learned_r64_local_linear_any, .tile = 0, .own = 229888,
+    if (n_k >= 867) return (struct version){.head = polysketch_learned_r64_local_linear_any, .tile = 0, .own = 287232,
         .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = polysketch_learned_r64_local_few_any,
         .tile = 0, .own = 517120, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};

@@ -46,15 +46,15 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      223232 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 931456 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 958080 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 231424 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      219136 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 931456 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 958080 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 231424 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      136192 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 931456 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 958080 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 231424 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -634,57 +634,62 @@ TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v4 APART void dot5_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot6_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot11_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot12_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot13_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot13_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot14_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot15_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot15_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot16_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -988,12 +993,12 @@ TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t tas
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 10240); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10240); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 20480); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 16) {
         store_v4(state_sum + (chunk - chunk0) * 34320 + f, splat_v4(0.0f));
@@ -1001,7 +1006,7 @@ TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t tas
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum + j, splat_v4(0.0f));
@@ -1014,7 +1019,7 @@ TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t tas
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_in[vector] += load_v4(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v4(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1030,9 +1035,9 @@ TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t tas
             const vec_v4 t_1 = load_v4(key_sum + j) * 0.015625f;
             vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new2 = k_tile_0 - t_1;
-                store_v4(k_tile + d * 64 + j, k_tile_new2);
+                store_v4(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
@@ -1041,7 +1046,7 @@ TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * t_3);
+                store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * t_3);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -1051,7 +1056,7 @@ TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t tas
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_g1 + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 + j)) *
+                store_v4(key_g1 + r * 80 + j, (load_v4(key_g1 + r * 80 + j) * load_v4(key_g2 + r * 80 + j)) *
                     0.176776695f);
             }
         }
@@ -1060,15 +1065,15 @@ TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t tas
             /* key_features_2 = key_g1 * key_g1 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_g1 + (f % 32) * 64 + j) * load_v4(key_g1 +
-                        (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    store_v4(key_features_2 + (f - f0) * 80 + j, load_v4(key_g1 + (f % 32) * 80 + j) * load_v4(key_g1 +
+                        (((f % 32) + (f / 32)) % 32) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
                         mask_v4), term, splat_v4(0));
                 }
@@ -1147,29 +1152,29 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64] */
-    float *const query_g2 = (float *)(void *)(part->work + 8704); /* [r: 32, i: 64] */
-    float *const key_g1_2 = (float *)(void *)(part->work + 8704); /* [r: 32, j: 64] */
-    float *const key_g2_2 = (float *)(void *)(part->work + 16896); /* [r: 32, j: 64] */
-    float *const score = (float *)(void *)(part->work + 16896); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 8704); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 57856); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 58112); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 58368); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 58624); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 75008); /* [e: 64, i: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(part->work + 10752); /* [r: 32, i: 64 of 80] */
+    float *const key_g1_2 = (float *)(void *)(part->work + 10752); /* [r: 32, j: 64 of 80] */
+    float *const key_g2_2 = (float *)(void *)(part->work + 20992); /* [r: 32, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 20992); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(part->work + 10752); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 72192); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 72448); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 72704); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 72960); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 41472); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 93440); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 16896); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 91392); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 20992); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 113920); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_sum + i, splat_v4(0.0f));
@@ -1182,7 +1187,7 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        query_sum_in[vector] += load_v4(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v4(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1198,9 +1203,9 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                 const vec_v4 t_7 = load_v4(query_sum + i) * 0.015625f;
                 vec_v4 query_sum_2_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_6 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_6 = load_v4(q_tile + d * 80 + i);
                     const vec_v4 q_tile_new8 = q_tile_6 - t_7;
-                    store_v4(q_tile + d * 64 + i, q_tile_new8);
+                    store_v4(q_tile + d * 80 + i, q_tile_new8);
                     query_sum_2_in += q_tile_new8 * q_tile_new8;
                 }
                 store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in);
@@ -1209,7 +1214,7 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_9 = 1.0f / sqrt_v4((load_v4(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * t_9);
+                    store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * t_9);
                 }
             }
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
@@ -1219,7 +1224,7 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
             /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
             for (int64_t r = 0; r < 32; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_g1 + r * 64 + i, (load_v4(query_g1 + r * 64 + i) * load_v4(query_g2 + r * 64 + i)) *
+                    store_v4(query_g1 + r * 80 + i, (load_v4(query_g1 + r * 80 + i) * load_v4(query_g2 + r * 80 + i)) *
                         0.176776695f);
                 }
             }
@@ -1232,7 +1237,7 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_from_state + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -1247,9 +1252,9 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 query_3_new10 = (load_v4(query_g1 + (f % 32) * 64 + i) * load_v4(query_g1 +
-                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
-                            store_v4(query_3 + (f - f0) * 64 + i, query_3_new10);
+                            const vec_v4 query_3_new10 = (load_v4(query_g1 + (f % 32) * 80 + i) * load_v4(query_g1 +
+                                (((f % 32) + (f / 32)) % 32) * 80 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            store_v4(query_3 + (f - f0) * 80 + i, query_3_new10);
                             row_sum_from_state_in[vector] += query_3_new10 * (state_sum[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -1270,14 +1275,14 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum + e * 80 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_sum_3 + j, splat_v4(0.0f));
@@ -1290,7 +1295,7 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            key_sum_3_in[vector] += load_v4(k_tile_2 + d * 64 + j);
+                            key_sum_3_in[vector] += load_v4(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1306,9 +1311,9 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                     const vec_v4 t_12 = load_v4(key_sum_3 + j) * 0.015625f;
                     vec_v4 key_sum_4_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_2_11 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_11 = load_v4(k_tile_2 + d * 80 + j);
                         const vec_v4 k_tile_2_new13 = k_tile_2_11 - t_12;
-                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new13);
+                        store_v4(k_tile_2 + d * 80 + j, k_tile_2_new13);
                         key_sum_4_in += k_tile_2_new13 * k_tile_2_new13;
                     }
                     store_v4(key_sum_4 + j, load_v4(key_sum_4 + j) + key_sum_4_in);
@@ -1317,7 +1322,7 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(key_sum_4 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(k_tile_2 + d * 64 + j, load_v4(k_tile_2 + d * 64 + j) * t_14);
+                        store_v4(k_tile_2 + d * 80 + j, load_v4(k_tile_2 + d * 80 + j) * t_14);
                     }
                 }
                 /* key_g1_2[r][j] = sum over d of sketch_g1 * k_tile_2 */
@@ -1327,7 +1332,7 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                 /* key_g1_2 = (key_g1_2 * key_g2_2) * 0.176776695f */
                 for (int64_t r = 0; r < 32; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_g1_2 + r * 64 + j, (load_v4(key_g1_2 + r * 64 + j) * load_v4(key_g2_2 + r * 64 +
+                        store_v4(key_g1_2 + r * 80 + j, (load_v4(key_g1_2 + r * 80 + j) * load_v4(key_g2_2 + r * 80 +
                             j)) * 0.176776695f);
                     }
                 }
@@ -1340,10 +1345,10 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                         const ints_v4 t_15 = (i0 + i + lane_v4) + query_start;
                         vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_16 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_16 = load_v4(score + j * 80 + i);
                             const vec_v4 score_new17 = pick_v4(__builtin_convertvector(((j0 + j) <= t_15) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), score_16 * score_16, splat_v4(0.0f));
-                            store_v4(score + j * 64 + i, score_new17);
+                            store_v4(score + j * 80 + i, score_new17);
                             row_sum_in += score_new17;
                         }
                         add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1358,9 +1363,9 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                const vec_v4 score_18 = load_v4(score + j * 64 + i);
+                                const vec_v4 score_18 = load_v4(score + j * 80 + i);
                                 const vec_v4 score_new19 = score_18 * score_18;
-                                store_v4(score + j * 64 + i, score_new19);
+                                store_v4(score + j * 80 + i, score_new19);
                                 row_sum_in[vector] += score_new19;
                             }
                         }
@@ -1381,7 +1386,7 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
                                 & (-(int64_t)t_20), mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1392,12 +1397,12 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                 const vec_v4 t_21 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
                 const mask_v4 t_22 = t_21 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_22, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_21));
+                    store_v4(sum + e * 80 + i, pick_v4(t_22, splat_v4(0.0f),
+                        (load_v4(sum + e * 80 + i) + load_v4(sum_from_state + e * 80 + i)) / t_21));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v4(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -1420,13 +1425,13 @@ TARGET_v4 APART void polysketch_r32_keys_alone_v4(const struct call *call, int64
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 10240); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10240); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const carried = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 20480); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 16) {
         store_v4(state_sum + (chunk - chunk0) * 34320 + f, splat_v4(0.0f));
@@ -1434,7 +1439,7 @@ TARGET_v4 APART void polysketch_r32_keys_alone_v4(const struct call *call, int64
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum + j, splat_v4(0.0f));
@@ -1447,7 +1452,7 @@ TARGET_v4 APART void polysketch_r32_keys_alone_v4(const struct call *call, int64
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_in[vector] += load_v4(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v4(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1463,9 +1468,9 @@ TARGET_v4 APART void polysketch_r32_keys_alone_v4(const struct call *call, int64
             const vec_v4 t_24 = load_v4(key_sum + j) * 0.015625f;
             vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_23 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_23 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new25 = k_tile_23 - t_24;
-                store_v4(k_tile + d * 64 + j, k_tile_new25);
+                store_v4(k_tile + d * 80 + j, k_tile_new25);
                 key_sum_2_in += k_tile_new25 * k_tile_new25;
             }
             store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
@@ -1474,7 +1479,7 @@ TARGET_v4 APART void polysketch_r32_keys_alone_v4(const struct call *call, int64
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_26 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * t_26);
+                store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * t_26);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -1484,7 +1489,7 @@ TARGET_v4 APART void polysketch_r32_keys_alone_v4(const struct call *call, int64
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_g1 + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 + j)) *
+                store_v4(key_g1 + r * 80 + j, (load_v4(key_g1 + r * 80 + j) * load_v4(key_g2 + r * 80 + j)) *
                     0.176776695f);
             }
         }
@@ -1493,15 +1498,15 @@ TARGET_v4 APART void polysketch_r32_keys_alone_v4(const struct call *call, int64
             /* key_features_2 = key_g1 * key_g1 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_g1 + (f % 32) * 64 + j) * load_v4(key_g1 +
-                        (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    store_v4(key_features_2 + (f - f0) * 80 + j, load_v4(key_g1 + (f % 32) * 80 + j) * load_v4(key_g1 +
+                        (((f % 32) + (f / 32)) % 32) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
                         mask_v4), term, splat_v4(0));
                 }
@@ -1601,11 +1606,11 @@ TARGET_v4 APART void polysketch_r32_few_begin_v4(const struct call *call, int64_
     float *const query_g1 = (float *)(void *)(part->shared + 33280); /* [r: 32, r_q: 64] */
     float *const query_g2 = (float *)(void *)(part->shared + 41472); /* [r: 32, r_q: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 49664); /* [r: 32, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 16); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum + r_q, splat_v4(0.0f));
@@ -1614,7 +1619,7 @@ TARGET_v4 APART void polysketch_r32_few_begin_v4(const struct call *call, int64_
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v4(q_tile + d * 64 + r_q);
+            query_sum_in += load_v4(q_tile + d * 80 + r_q);
         }
         store_v4(query_sum + r_q, load_v4(query_sum + r_q) + query_sum_in);
     }
@@ -1627,7 +1632,7 @@ TARGET_v4 APART void polysketch_r32_few_begin_v4(const struct call *call, int64_
         const vec_v4 t_0 = load_v4(query_sum + r_q) * 0.015625f;
         vec_v4 query_sum_2_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_new1 = load_v4(q_tile + d * 64 + r_q) - t_0;
+            const vec_v4 query_new1 = load_v4(q_tile + d * 80 + r_q) - t_0;
             store_v4(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -1641,9 +1646,9 @@ TARGET_v4 APART void polysketch_r32_few_begin_v4(const struct call *call, int64_
         }
     }
     /* query_g1[r][r_q] = sum over d of sketch_g1 * query_2 */
-    dot5_v4(round_up(r_q1 - r_q0, 16), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
+    dot12_v4(round_up(r_q1 - r_q0, 16), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * query_2 */
-    dot5_v4(round_up(r_q1 - r_q0, 16), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
+    dot12_v4(round_up(r_q1 - r_q0, 16), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
     /* query_3 = (query_g1 * query_g2) * 0.176776695f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         for (int64_t r = 0; r < 32; r++) {
@@ -1768,9 +1773,9 @@ TARGET_v4 APART void polysketch_r32_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
-        dot12_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
+        dot13_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot12_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
+        dot13_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1779,7 +1784,7 @@ TARGET_v4 APART void polysketch_r32_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
-        dot13_v4(round_up(j1 - j0, 16), rows, query_3, key_g1, score);
+        dot14_v4(round_up(j1 - j0, 16), rows, query_3, key_g1, score);
         /* score = score * score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1811,7 +1816,7 @@ TARGET_v4 APART void polysketch_r32_few_keys_v4(const struct call *call, int64_t
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot15_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 in_region[8] = {0};
                 const int64_t t_9 = (r_q % n_q) + query_start;
@@ -1822,7 +1827,7 @@ TARGET_v4 APART void polysketch_r32_few_keys_v4(const struct call *call, int64_t
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot15_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot16_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -2373,57 +2378,62 @@ TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot11_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot12_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot13_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot16_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -2727,12 +2737,12 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 10240); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10240); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 20480); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 8) {
         store_v3(state_sum + (chunk - chunk0) * 34320 + f, splat_v3(0.0f));
@@ -2740,7 +2750,7 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum + j, splat_v3(0.0f));
@@ -2753,7 +2763,7 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_in[vector] += load_v3(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v3(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -2769,9 +2779,9 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
             const vec_v3 t_1 = load_v3(key_sum + j) * 0.015625f;
             vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new2 = k_tile_0 - t_1;
-                store_v3(k_tile + d * 64 + j, k_tile_new2);
+                store_v3(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
@@ -2780,7 +2790,7 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * t_3);
+                store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * t_3);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -2790,7 +2800,7 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_g1 + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 + j)) *
+                store_v3(key_g1 + r * 80 + j, (load_v3(key_g1 + r * 80 + j) * load_v3(key_g2 + r * 80 + j)) *
                     0.176776695f);
             }
         }
@@ -2799,15 +2809,15 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
             /* key_features_2 = key_g1 * key_g1 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_g1 + (f % 32) * 64 + j) * load_v3(key_g1 +
-                        (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    store_v3(key_features_2 + (f - f0) * 80 + j, load_v3(key_g1 + (f % 32) * 80 + j) * load_v3(key_g1 +
+                        (((f % 32) + (f / 32)) % 32) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
                         mask_v3), term, splat_v3(0));
                 }
@@ -2886,29 +2896,29 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64] */
-    float *const query_g2 = (float *)(void *)(part->work + 8704); /* [r: 32, i: 64] */
-    float *const key_g1_2 = (float *)(void *)(part->work + 8704); /* [r: 32, j: 64] */
-    float *const key_g2_2 = (float *)(void *)(part->work + 16896); /* [r: 32, j: 64] */
-    float *const score = (float *)(void *)(part->work + 16896); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 8704); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 57856); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 58112); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 58368); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 58624); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 75008); /* [e: 64, i: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(part->work + 10752); /* [r: 32, i: 64 of 80] */
+    float *const key_g1_2 = (float *)(void *)(part->work + 10752); /* [r: 32, j: 64 of 80] */
+    float *const key_g2_2 = (float *)(void *)(part->work + 20992); /* [r: 32, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 20992); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(part->work + 10752); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 72192); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 72448); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 72704); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 72960); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 41472); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 93440); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 16896); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 91392); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 20992); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 113920); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_sum + i, splat_v3(0.0f));
@@ -2921,7 +2931,7 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        query_sum_in[vector] += load_v3(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v3(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -2937,9 +2947,9 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                 const vec_v3 t_7 = load_v3(query_sum + i) * 0.015625f;
                 vec_v3 query_sum_2_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_6 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_6 = load_v3(q_tile + d * 80 + i);
                     const vec_v3 q_tile_new8 = q_tile_6 - t_7;
-                    store_v3(q_tile + d * 64 + i, q_tile_new8);
+                    store_v3(q_tile + d * 80 + i, q_tile_new8);
                     query_sum_2_in += q_tile_new8 * q_tile_new8;
                 }
                 store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in);
@@ -2948,7 +2958,7 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_9 = 1.0f / sqrt_v3((load_v3(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * t_9);
+                    store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * t_9);
                 }
             }
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
@@ -2958,7 +2968,7 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
             /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
             for (int64_t r = 0; r < 32; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_g1 + r * 64 + i, (load_v3(query_g1 + r * 64 + i) * load_v3(query_g2 + r * 64 + i)) *
+                    store_v3(query_g1 + r * 80 + i, (load_v3(query_g1 + r * 80 + i) * load_v3(query_g2 + r * 80 + i)) *
                         0.176776695f);
                 }
             }
@@ -2971,7 +2981,7 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_from_state + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -2986,9 +2996,9 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 query_3_new10 = (load_v3(query_g1 + (f % 32) * 64 + i) * load_v3(query_g1 +
-                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
-                            store_v3(query_3 + (f - f0) * 64 + i, query_3_new10);
+                            const vec_v3 query_3_new10 = (load_v3(query_g1 + (f % 32) * 80 + i) * load_v3(query_g1 +
+                                (((f % 32) + (f / 32)) % 32) * 80 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            store_v3(query_3 + (f - f0) * 80 + i, query_3_new10);
                             row_sum_from_state_in[vector] += query_3_new10 * (state_sum[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -3009,14 +3019,14 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum + e * 80 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_sum_3 + j, splat_v3(0.0f));
@@ -3029,7 +3039,7 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            key_sum_3_in[vector] += load_v3(k_tile_2 + d * 64 + j);
+                            key_sum_3_in[vector] += load_v3(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -3045,9 +3055,9 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                     const vec_v3 t_12 = load_v3(key_sum_3 + j) * 0.015625f;
                     vec_v3 key_sum_4_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 k_tile_2_11 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_11 = load_v3(k_tile_2 + d * 80 + j);
                         const vec_v3 k_tile_2_new13 = k_tile_2_11 - t_12;
-                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new13);
+                        store_v3(k_tile_2 + d * 80 + j, k_tile_2_new13);
                         key_sum_4_in += k_tile_2_new13 * k_tile_2_new13;
                     }
                     store_v3(key_sum_4 + j, load_v3(key_sum_4 + j) + key_sum_4_in);
@@ -3056,7 +3066,7 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(key_sum_4 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(k_tile_2 + d * 64 + j, load_v3(k_tile_2 + d * 64 + j) * t_14);
+                        store_v3(k_tile_2 + d * 80 + j, load_v3(k_tile_2 + d * 80 + j) * t_14);
                     }
                 }
                 /* key_g1_2[r][j] = sum over d of sketch_g1 * k_tile_2 */
@@ -3066,7 +3076,7 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                 /* key_g1_2 = (key_g1_2 * key_g2_2) * 0.176776695f */
                 for (int64_t r = 0; r < 32; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_g1_2 + r * 64 + j, (load_v3(key_g1_2 + r * 64 + j) * load_v3(key_g2_2 + r * 64 +
+                        store_v3(key_g1_2 + r * 80 + j, (load_v3(key_g1_2 + r * 80 + j) * load_v3(key_g2_2 + r * 80 +
                             j)) * 0.176776695f);
                     }
                 }
@@ -3079,10 +3089,10 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                         const ints_v3 t_15 = (i0 + i + lane_v3) + query_start;
                         vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_16 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_16 = load_v3(score + j * 80 + i);
                             const vec_v3 score_new17 = pick_v3(__builtin_convertvector(((j0 + j) <= t_15) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), score_16 * score_16, splat_v3(0.0f));
-                            store_v3(score + j * 64 + i, score_new17);
+                            store_v3(score + j * 80 + i, score_new17);
                             row_sum_in += score_new17;
                         }
                         add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -3097,9 +3107,9 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                const vec_v3 score_18 = load_v3(score + j * 64 + i);
+                                const vec_v3 score_18 = load_v3(score + j * 80 + i);
                                 const vec_v3 score_new19 = score_18 * score_18;
-                                store_v3(score + j * 64 + i, score_new19);
+                                store_v3(score + j * 80 + i, score_new19);
                                 row_sum_in[vector] += score_new19;
                             }
                         }
@@ -3120,7 +3130,7 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
                                 & (-(int64_t)t_20), mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -3131,12 +3141,12 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                 const vec_v3 t_21 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
                 const mask_v3 t_22 = t_21 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_22, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_21));
+                    store_v3(sum + e * 80 + i, pick_v3(t_22, splat_v3(0.0f),
+                        (load_v3(sum + e * 80 + i) + load_v3(sum_from_state + e * 80 + i)) / t_21));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v3(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -3159,13 +3169,13 @@ TARGET_v3 APART void polysketch_r32_keys_alone_v3(const struct call *call, int64
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 10240); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10240); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const carried = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 20480); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 8) {
         store_v3(state_sum + (chunk - chunk0) * 34320 + f, splat_v3(0.0f));
@@ -3173,7 +3183,7 @@ TARGET_v3 APART void polysketch_r32_keys_alone_v3(const struct call *call, int64
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum + j, splat_v3(0.0f));
@@ -3186,7 +3196,7 @@ TARGET_v3 APART void polysketch_r32_keys_alone_v3(const struct call *call, int64
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_in[vector] += load_v3(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v3(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -3202,9 +3212,9 @@ TARGET_v3 APART void polysketch_r32_keys_alone_v3(const struct call *call, int64
             const vec_v3 t_24 = load_v3(key_sum + j) * 0.015625f;
             vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_23 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_23 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new25 = k_tile_23 - t_24;
-                store_v3(k_tile + d * 64 + j, k_tile_new25);
+                store_v3(k_tile + d * 80 + j, k_tile_new25);
                 key_sum_2_in += k_tile_new25 * k_tile_new25;
             }
             store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
@@ -3213,7 +3223,7 @@ TARGET_v3 APART void polysketch_r32_keys_alone_v3(const struct call *call, int64
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_26 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * t_26);
+                store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * t_26);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -3223,7 +3233,7 @@ TARGET_v3 APART void polysketch_r32_keys_alone_v3(const struct call *call, int64
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_g1 + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 + j)) *
+                store_v3(key_g1 + r * 80 + j, (load_v3(key_g1 + r * 80 + j) * load_v3(key_g2 + r * 80 + j)) *
                     0.176776695f);
             }
         }
@@ -3232,15 +3242,15 @@ TARGET_v3 APART void polysketch_r32_keys_alone_v3(const struct call *call, int64
             /* key_features_2 = key_g1 * key_g1 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_g1 + (f % 32) * 64 + j) * load_v3(key_g1 +
-                        (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    store_v3(key_features_2 + (f - f0) * 80 + j, load_v3(key_g1 + (f % 32) * 80 + j) * load_v3(key_g1 +
+                        (((f % 32) + (f / 32)) % 32) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
                         mask_v3), term, splat_v3(0));
                 }
@@ -3340,11 +3350,11 @@ TARGET_v3 APART void polysketch_r32_few_begin_v3(const struct call *call, int64_
     float *const query_g1 = (float *)(void *)(part->shared + 33280); /* [r: 32, r_q: 64] */
     float *const query_g2 = (float *)(void *)(part->shared + 41472); /* [r: 32, r_q: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 49664); /* [r: 32, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 8); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum + r_q, splat_v3(0.0f));
@@ -3353,7 +3363,7 @@ TARGET_v3 APART void polysketch_r32_few_begin_v3(const struct call *call, int64_
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v3(q_tile + d * 64 + r_q);
+            query_sum_in += load_v3(q_tile + d * 80 + r_q);
         }
         store_v3(query_sum + r_q, load_v3(query_sum + r_q) + query_sum_in);
     }
@@ -3366,7 +3376,7 @@ TARGET_v3 APART void polysketch_r32_few_begin_v3(const struct call *call, int64_
         const vec_v3 t_0 = load_v3(query_sum + r_q) * 0.015625f;
         vec_v3 query_sum_2_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_new1 = load_v3(q_tile + d * 64 + r_q) - t_0;
+            const vec_v3 query_new1 = load_v3(q_tile + d * 80 + r_q) - t_0;
             store_v3(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -3380,9 +3390,9 @@ TARGET_v3 APART void polysketch_r32_few_begin_v3(const struct call *call, int64_
         }
     }
     /* query_g1[r][r_q] = sum over d of sketch_g1 * query_2 */
-    dot5_v3(round_up(r_q1 - r_q0, 8), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
+    dot12_v3(round_up(r_q1 - r_q0, 8), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * query_2 */
-    dot5_v3(round_up(r_q1 - r_q0, 8), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
+    dot12_v3(round_up(r_q1 - r_q0, 8), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
     /* query_3 = (query_g1 * query_g2) * 0.176776695f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 32; r++) {
@@ -3507,9 +3517,9 @@ TARGET_v3 APART void polysketch_r32_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
-        dot12_v3(round_up(j1 - j0, 8), sketch_g1, k_tile, key_g1);
+        dot13_v3(round_up(j1 - j0, 8), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot12_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
+        dot13_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3518,7 +3528,7 @@ TARGET_v3 APART void polysketch_r32_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
-        dot13_v3(round_up(j1 - j0, 8), rows, query_3, key_g1, score);
+        dot14_v3(round_up(j1 - j0, 8), rows, query_3, key_g1, score);
         /* score = score * score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3550,7 +3560,7 @@ TARGET_v3 APART void polysketch_r32_few_keys_v3(const struct call *call, int64_t
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 in_region[16] = {0};
                 const int64_t t_9 = (r_q % n_q) + query_start;
@@ -3561,7 +3571,7 @@ TARGET_v3 APART void polysketch_r32_few_keys_v3(const struct call *call, int64_t
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot16_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -4101,57 +4111,62 @@ APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot6_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot7_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
     float *compensation)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot12_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot13_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot13_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot14_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot16_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
@@ -4453,12 +4468,12 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 10240); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10240); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 20480); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 4) {
         store_any(state_sum + (chunk - chunk0) * 34320 + f, splat_any(0.0f));
@@ -4466,7 +4481,7 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum + j, splat_any(0.0f));
@@ -4479,7 +4494,7 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_in[vector] += load_any(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_any(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -4495,9 +4510,9 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
             const vec_any t_1 = load_any(key_sum + j) * 0.015625f;
             vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_0 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new2 = k_tile_0 - t_1;
-                store_any(k_tile + d * 64 + j, k_tile_new2);
+                store_any(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
@@ -4506,7 +4521,7 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_3 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * t_3);
+                store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * t_3);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -4516,7 +4531,7 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_g1 + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 + j)) *
+                store_any(key_g1 + r * 80 + j, (load_any(key_g1 + r * 80 + j) * load_any(key_g2 + r * 80 + j)) *
                     0.176776695f);
             }
         }
@@ -4525,15 +4540,15 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
             /* key_features_2 = key_g1 * key_g1 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_g1 + (f % 32) * 64 + j) * load_any(key_g1
-                        + (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    store_any(key_features_2 + (f - f0) * 80 + j, load_any(key_g1 + (f % 32) * 80 + j) * load_any(key_g1
+                        + (((f % 32) + (f / 32)) % 32) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_features_2 + (f - f0) * 64 + j);
+                    const vec_any term = load_any(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                         mask_any), term, splat_any(0));
                 }
@@ -4610,29 +4625,29 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64] */
-    float *const query_g2 = (float *)(void *)(part->work + 8704); /* [r: 32, i: 64] */
-    float *const key_g1_2 = (float *)(void *)(part->work + 8704); /* [r: 32, j: 64] */
-    float *const key_g2_2 = (float *)(void *)(part->work + 16896); /* [r: 32, j: 64] */
-    float *const score = (float *)(void *)(part->work + 16896); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 8704); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 57856); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 58112); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 58368); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 58624); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 33280); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 75008); /* [e: 64, i: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(part->work + 10752); /* [r: 32, i: 64 of 80] */
+    float *const key_g1_2 = (float *)(void *)(part->work + 10752); /* [r: 32, j: 64 of 80] */
+    float *const key_g2_2 = (float *)(void *)(part->work + 20992); /* [r: 32, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 20992); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(part->work + 10752); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 72192); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 72448); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 72704); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 72960); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 41472); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 93440); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 16896); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 91392); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 20992); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 113920); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_sum + i, splat_any(0.0f));
@@ -4645,7 +4660,7 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        query_sum_in[vector] += load_any(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_any(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -4661,9 +4676,9 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                 const vec_any t_7 = load_any(query_sum + i) * 0.015625f;
                 vec_any query_sum_2_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_6 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_6 = load_any(q_tile + d * 80 + i);
                     const vec_any q_tile_new8 = q_tile_6 - t_7;
-                    store_any(q_tile + d * 64 + i, q_tile_new8);
+                    store_any(q_tile + d * 80 + i, q_tile_new8);
                     query_sum_2_in += q_tile_new8 * q_tile_new8;
                 }
                 store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in);
@@ -4672,7 +4687,7 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_9 = 1.0f / sqrt_any((load_any(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * t_9);
+                    store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * t_9);
                 }
             }
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
@@ -4682,7 +4697,7 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
             /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
             for (int64_t r = 0; r < 32; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_g1 + r * 64 + i, (load_any(query_g1 + r * 64 + i) * load_any(query_g2 + r * 64 + i))
+                    store_any(query_g1 + r * 80 + i, (load_any(query_g1 + r * 80 + i) * load_any(query_g2 + r * 80 + i))
                         * 0.176776695f);
                 }
             }
@@ -4695,7 +4710,7 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_from_state + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -4710,9 +4725,9 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any query_3_new10 = (load_any(query_g1 + (f % 32) * 64 + i) * load_any(query_g1 +
-                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
-                            store_any(query_3 + (f - f0) * 64 + i, query_3_new10);
+                            const vec_any query_3_new10 = (load_any(query_g1 + (f % 32) * 80 + i) * load_any(query_g1 +
+                                (((f % 32) + (f / 32)) % 32) * 80 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            store_any(query_3 + (f - f0) * 80 + i, query_3_new10);
                             row_sum_from_state_in[vector] += query_3_new10 * (state_sum[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -4733,14 +4748,14 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+                    store_any(sum + e * 80 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_sum_3 + j, splat_any(0.0f));
@@ -4753,7 +4768,7 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            key_sum_3_in[vector] += load_any(k_tile_2 + d * 64 + j);
+                            key_sum_3_in[vector] += load_any(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -4769,9 +4784,9 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                     const vec_any t_12 = load_any(key_sum_3 + j) * 0.015625f;
                     vec_any key_sum_4_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_any k_tile_2_11 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_11 = load_any(k_tile_2 + d * 80 + j);
                         const vec_any k_tile_2_new13 = k_tile_2_11 - t_12;
-                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new13);
+                        store_any(k_tile_2 + d * 80 + j, k_tile_2_new13);
                         key_sum_4_in += k_tile_2_new13 * k_tile_2_new13;
                     }
                     store_any(key_sum_4 + j, load_any(key_sum_4 + j) + key_sum_4_in);
@@ -4780,7 +4795,7 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_14 = 1.0f / sqrt_any((load_any(key_sum_4 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(k_tile_2 + d * 64 + j, load_any(k_tile_2 + d * 64 + j) * t_14);
+                        store_any(k_tile_2 + d * 80 + j, load_any(k_tile_2 + d * 80 + j) * t_14);
                     }
                 }
                 /* key_g1_2[r][j] = sum over d of sketch_g1 * k_tile_2 */
@@ -4790,7 +4805,7 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                 /* key_g1_2 = (key_g1_2 * key_g2_2) * 0.176776695f */
                 for (int64_t r = 0; r < 32; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_g1_2 + r * 64 + j, (load_any(key_g1_2 + r * 64 + j) * load_any(key_g2_2 + r * 64 +
+                        store_any(key_g1_2 + r * 80 + j, (load_any(key_g1_2 + r * 80 + j) * load_any(key_g2_2 + r * 80 +
                             j)) * 0.176776695f);
                     }
                 }
@@ -4803,11 +4818,11 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                         const ints_any t_15 = (i0 + i + lane_any) + query_start;
                         vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_16 = load_any(score + j * 64 + i);
+                            const vec_any score_16 = load_any(score + j * 80 + i);
                             const vec_any score_new17 = pick_any(__builtin_convertvector(((j0 + j) <= t_15) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), score_16 * score_16,
                                 splat_any(0.0f));
-                            store_any(score + j * 64 + i, score_new17);
+                            store_any(score + j * 80 + i, score_new17);
                             row_sum_in += score_new17;
                         }
                         add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -4822,9 +4837,9 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                const vec_any score_18 = load_any(score + j * 64 + i);
+                                const vec_any score_18 = load_any(score + j * 80 + i);
                                 const vec_any score_new19 = score_18 * score_18;
-                                store_any(score + j * 64 + i, score_new19);
+                                store_any(score + j * 80 + i, score_new19);
                                 row_sum_in[vector] += score_new19;
                             }
                         }
@@ -4845,7 +4860,7 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
                                 & (-(int64_t)t_20), mask_any);
                         }
-                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -4856,12 +4871,12 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                 const vec_any t_21 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
                 const mask_any t_22 = t_21 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_22, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_21));
+                    store_any(sum + e * 80 + i, pick_any(t_22, splat_any(0.0f),
+                        (load_any(sum + e * 80 + i) + load_any(sum_from_state + e * 80 + i)) / t_21));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_any(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -4884,13 +4899,13 @@ APART void polysketch_r32_keys_alone_any(const struct call *call, int64_t task, 
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 10240); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10240); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const carried = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 20480); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 4) {
         store_any(state_sum + (chunk - chunk0) * 34320 + f, splat_any(0.0f));
@@ -4898,7 +4913,7 @@ APART void polysketch_r32_keys_alone_any(const struct call *call, int64_t task, 
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum + j, splat_any(0.0f));
@@ -4911,7 +4926,7 @@ APART void polysketch_r32_keys_alone_any(const struct call *call, int64_t task, 
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_in[vector] += load_any(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_any(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -4927,9 +4942,9 @@ APART void polysketch_r32_keys_alone_any(const struct call *call, int64_t task, 
             const vec_any t_24 = load_any(key_sum + j) * 0.015625f;
             vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_23 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_23 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new25 = k_tile_23 - t_24;
-                store_any(k_tile + d * 64 + j, k_tile_new25);
+                store_any(k_tile + d * 80 + j, k_tile_new25);
                 key_sum_2_in += k_tile_new25 * k_tile_new25;
             }
             store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
@@ -4938,7 +4953,7 @@ APART void polysketch_r32_keys_alone_any(const struct call *call, int64_t task, 
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_26 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * t_26);
+                store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * t_26);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -4948,7 +4963,7 @@ APART void polysketch_r32_keys_alone_any(const struct call *call, int64_t task, 
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_g1 + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 + j)) *
+                store_any(key_g1 + r * 80 + j, (load_any(key_g1 + r * 80 + j) * load_any(key_g2 + r * 80 + j)) *
                     0.176776695f);
             }
         }
@@ -4957,15 +4972,15 @@ APART void polysketch_r32_keys_alone_any(const struct call *call, int64_t task, 
             /* key_features_2 = key_g1 * key_g1 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_g1 + (f % 32) * 64 + j) * load_any(key_g1
-                        + (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    store_any(key_features_2 + (f - f0) * 80 + j, load_any(key_g1 + (f % 32) * 80 + j) * load_any(key_g1
+                        + (((f % 32) + (f / 32)) % 32) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_features_2 + (f - f0) * 64 + j);
+                    const vec_any term = load_any(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                         mask_any), term, splat_any(0));
                 }
@@ -5065,11 +5080,11 @@ APART void polysketch_r32_few_begin_any(const struct call *call, int64_t task, c
     float *const query_g1 = (float *)(void *)(part->shared + 33280); /* [r: 32, r_q: 64] */
     float *const query_g2 = (float *)(void *)(part->shared + 41472); /* [r: 32, r_q: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 49664); /* [r: 32, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 4); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum + r_q, splat_any(0.0f));
@@ -5078,7 +5093,7 @@ APART void polysketch_r32_few_begin_any(const struct call *call, int64_t task, c
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_any(q_tile + d * 64 + r_q);
+            query_sum_in += load_any(q_tile + d * 80 + r_q);
         }
         store_any(query_sum + r_q, load_any(query_sum + r_q) + query_sum_in);
     }
@@ -5091,7 +5106,7 @@ APART void polysketch_r32_few_begin_any(const struct call *call, int64_t task, c
         const vec_any t_0 = load_any(query_sum + r_q) * 0.015625f;
         vec_any query_sum_2_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_new1 = load_any(q_tile + d * 64 + r_q) - t_0;
+            const vec_any query_new1 = load_any(q_tile + d * 80 + r_q) - t_0;
             store_any(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -5105,9 +5120,9 @@ APART void polysketch_r32_few_begin_any(const struct call *call, int64_t task, c
         }
     }
     /* query_g1[r][r_q] = sum over d of sketch_g1 * query_2 */
-    dot5_any(round_up(r_q1 - r_q0, 4), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
+    dot12_any(round_up(r_q1 - r_q0, 4), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * query_2 */
-    dot5_any(round_up(r_q1 - r_q0, 4), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
+    dot12_any(round_up(r_q1 - r_q0, 4), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
     /* query_3 = (query_g1 * query_g2) * 0.176776695f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -5232,9 +5247,9 @@ APART void polysketch_r32_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
-        dot12_any(round_up(j1 - j0, 4), sketch_g1, k_tile, key_g1);
+        dot13_any(round_up(j1 - j0, 4), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot12_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
+        dot13_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -5243,7 +5258,7 @@ APART void polysketch_r32_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
-        dot13_any(round_up(j1 - j0, 4), rows, query_3, key_g1, score);
+        dot14_any(round_up(j1 - j0, 4), rows, query_3, key_g1, score);
         /* score = score * score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -5275,7 +5290,7 @@ APART void polysketch_r32_few_keys_any(const struct call *call, int64_t task, co
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any in_region[32] = {0};
                 const int64_t t_9 = (r_q % n_q) + query_start;
@@ -5286,7 +5301,7 @@ APART void polysketch_r32_few_keys_any(const struct call *call, int64_t task, co
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot16_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -5418,7 +5433,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 1389 && rows <= 64) return (struct version){.head = polysketch_r32_few_v4, .tile = 0, .own = 73728,
             .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
-        if (n_k >= 1389) return (struct version){.head = polysketch_r32_linear_v4, .tile = 0, .own = 107776,
+        if (n_k >= 1389) return (struct version){.head = polysketch_r32_linear_v4, .tile = 0, .own = 134400,
             .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = polysketch_r32_few_v4, .tile = 0,
             .own = 73728, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
@@ -5429,7 +5444,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 1389 && rows <= 64) return (struct version){.head = polysketch_r32_few_v3, .tile = 0, .own = 73728,
             .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
-        if (n_k >= 1389) return (struct version){.head = polysketch_r32_linear_v3, .tile = 0, .own = 107776,
+        if (n_k >= 1389) return (struct version){.head = polysketch_r32_linear_v3, .tile = 0, .own = 134400,
             .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = polysketch_r32_few_v3, .tile = 0,
             .own = 73728, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
@@ -5438,7 +5453,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #endif
     if (n_k >= 1389 && rows <= 64) return (struct version){.head = polysketch_r32_few_any, .tile = 0, .own = 73728,
         .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
-    if (n_k >= 1389) return (struct version){.head = polysketch_r32_linear_any, .tile = 0, .own = 107776,
+    if (n_k >= 1389) return (struct version){.head = polysketch_r32_linear_any, .tile = 0, .own = 134400,
         .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = polysketch_r32_few_any, .tile = 0,
         .own = 73728, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};

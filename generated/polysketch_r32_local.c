@@ -47,15 +47,15 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      301824 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 930944 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 957568 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 286720 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      285440 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 930944 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 957568 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 286720 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      169728 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 930944 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 957568 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 286720 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -640,56 +640,61 @@ TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v4 APART void dot6_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot7_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot11_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot12_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot13_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot13_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot14_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot15_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
     dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot15_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot16_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot16_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot17_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -1005,12 +1010,12 @@ TARGET_v4 APART void polysketch_r32_local_keys_v4(const struct call *call, int64
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 10240); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10240); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 20480); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 16) {
         store_v4(state_sum + (chunk - chunk0) * 34320 + f, splat_v4(0.0f));
@@ -1026,7 +1031,7 @@ TARGET_v4 APART void polysketch_r32_local_keys_v4(const struct call *call, int64
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum + j, splat_v4(0.0f));
@@ -1039,7 +1044,7 @@ TARGET_v4 APART void polysketch_r32_local_keys_v4(const struct call *call, int64
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_in[vector] += load_v4(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v4(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1055,9 +1060,9 @@ TARGET_v4 APART void polysketch_r32_local_keys_v4(const struct call *call, int64
             const vec_v4 t_1 = load_v4(key_sum + j) * 0.015625f;
             vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new2 = k_tile_0 - t_1;
-                store_v4(k_tile + d * 64 + j, k_tile_new2);
+                store_v4(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
@@ -1066,7 +1071,7 @@ TARGET_v4 APART void polysketch_r32_local_keys_v4(const struct call *call, int64
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * t_3);
+                store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * t_3);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -1076,7 +1081,7 @@ TARGET_v4 APART void polysketch_r32_local_keys_v4(const struct call *call, int64
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_g1 + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 + j)) *
+                store_v4(key_g1 + r * 80 + j, (load_v4(key_g1 + r * 80 + j) * load_v4(key_g2 + r * 80 + j)) *
                     0.176776695f);
             }
         }
@@ -1085,15 +1090,15 @@ TARGET_v4 APART void polysketch_r32_local_keys_v4(const struct call *call, int64
             /* key_features_2 = key_g1 * key_g1 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_g1 + (f % 32) * 64 + j) * load_v4(key_g1 +
-                        (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    store_v4(key_features_2 + (f - f0) * 80 + j, load_v4(key_g1 + (f % 32) * 80 + j) * load_v4(key_g1 +
+                        (((f % 32) + (f / 32)) % 32) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
                         mask_v4), term, splat_v4(0));
                 }
@@ -1172,27 +1177,27 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64] */
-    float *const query_g2 = (float *)(void *)(part->work + 8192); /* [r: 32, i: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 8192); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 57344); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 57600); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 57856); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(part->work + 10240); /* [r: 32, i: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(part->work + 10240); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 71680); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 71936); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 72192); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 20480); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 40960); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 74496); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 92928); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 113408); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_sum + i, splat_v4(0.0f));
@@ -1205,7 +1210,7 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        query_sum_in[vector] += load_v4(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v4(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1221,9 +1226,9 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
                 const vec_v4 t_7 = load_v4(query_sum + i) * 0.015625f;
                 vec_v4 query_sum_2_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_6 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_6 = load_v4(q_tile + d * 80 + i);
                     const vec_v4 q_tile_new8 = q_tile_6 - t_7;
-                    store_v4(q_tile + d * 64 + i, q_tile_new8);
+                    store_v4(q_tile + d * 80 + i, q_tile_new8);
                     query_sum_2_in += q_tile_new8 * q_tile_new8;
                 }
                 store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in);
@@ -1232,7 +1237,7 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_9 = 1.0f / sqrt_v4((load_v4(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * t_9);
+                    store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * t_9);
                 }
             }
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
@@ -1242,7 +1247,7 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
             /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
             for (int64_t r = 0; r < 32; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_g1 + r * 64 + i, (load_v4(query_g1 + r * 64 + i) * load_v4(query_g2 + r * 64 + i)) *
+                    store_v4(query_g1 + r * 80 + i, (load_v4(query_g1 + r * 80 + i) * load_v4(query_g2 + r * 80 + i)) *
                         0.176776695f);
                 }
             }
@@ -1255,7 +1260,7 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_from_state + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -1270,9 +1275,9 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 query_3_new10 = (load_v4(query_g1 + (f % 32) * 64 + i) * load_v4(query_g1 +
-                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
-                            store_v4(query_3 + (f - f0) * 64 + i, query_3_new10);
+                            const vec_v4 query_3_new10 = (load_v4(query_g1 + (f % 32) * 80 + i) * load_v4(query_g1 +
+                                (((f % 32) + (f / 32)) % 32) * 80 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            store_v4(query_3 + (f - f0) * 80 + i, query_3_new10);
                             row_sum_from_state_in[vector] += query_3_new10 * (state_sum[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -1293,14 +1298,14 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum + e * 80 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_sum_3 + j, splat_v4(0.0f));
@@ -1313,7 +1318,7 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            key_sum_3_in[vector] += load_v4(k_tile_2 + d * 64 + j);
+                            key_sum_3_in[vector] += load_v4(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1329,9 +1334,9 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
                     const vec_v4 t_12 = load_v4(key_sum_3 + j) * 0.015625f;
                     vec_v4 key_sum_4_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_2_11 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_11 = load_v4(k_tile_2 + d * 80 + j);
                         const vec_v4 k_tile_2_new13 = k_tile_2_11 - t_12;
-                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new13);
+                        store_v4(k_tile_2 + d * 80 + j, k_tile_2_new13);
                         key_sum_4_in += k_tile_2_new13 * k_tile_2_new13;
                     }
                     store_v4(key_sum_4 + j, load_v4(key_sum_4 + j) + key_sum_4_in);
@@ -1340,7 +1345,7 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(key_sum_4 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(k_tile_2 + d * 64 + j, load_v4(k_tile_2 + d * 64 + j) * t_14);
+                        store_v4(k_tile_2 + d * 80 + j, load_v4(k_tile_2 + d * 80 + j) * t_14);
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
@@ -1352,11 +1357,11 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
                         const ints_v4 t_15 = (i0 + i + lane_v4) + query_start;
                         vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_16 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_16 = load_v4(score + j * 80 + i);
                             const vec_v4 t_17 = score_16 * score_16;
                             const vec_v4 score_new18 = pick_v4(__builtin_convertvector(((j0 + j) <= t_15) &
                                 (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v4), t_17 * t_17, splat_v4(0.0f));
-                            store_v4(score + j * 64 + i, score_new18);
+                            store_v4(score + j * 80 + i, score_new18);
                             row_sum_in += score_new18;
                         }
                         add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1371,10 +1376,10 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                const vec_v4 score_19 = load_v4(score + j * 64 + i);
+                                const vec_v4 score_19 = load_v4(score + j * 80 + i);
                                 const vec_v4 t_20 = score_19 * score_19;
                                 const vec_v4 score_new21 = t_20 * t_20;
-                                store_v4(score + j * 64 + i, score_new21);
+                                store_v4(score + j * 80 + i, score_new21);
                                 row_sum_in[vector] += score_new21;
                             }
                         }
@@ -1395,7 +1400,7 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
                                 & (-(int64_t)t_22), mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot11_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1406,12 +1411,12 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
                 const vec_v4 t_23 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
                 const mask_v4 t_24 = t_23 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_24, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_23));
+                    store_v4(sum + e * 80 + i, pick_v4(t_24, splat_v4(0.0f),
+                        (load_v4(sum + e * 80 + i) + load_v4(sum_from_state + e * 80 + i)) / t_23));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v4(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -1468,11 +1473,11 @@ TARGET_v4 APART void polysketch_r32_local_few_begin_v4(const struct call *call, 
     float *const query_g1 = (float *)(void *)(part->shared + 33280); /* [r: 32, r_q: 64] */
     float *const query_g2 = (float *)(void *)(part->shared + 41472); /* [r: 32, r_q: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 49664); /* [r: 32, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 16); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum + r_q, splat_v4(0.0f));
@@ -1481,7 +1486,7 @@ TARGET_v4 APART void polysketch_r32_local_few_begin_v4(const struct call *call, 
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v4(q_tile + d * 64 + r_q);
+            query_sum_in += load_v4(q_tile + d * 80 + r_q);
         }
         store_v4(query_sum + r_q, load_v4(query_sum + r_q) + query_sum_in);
     }
@@ -1494,7 +1499,7 @@ TARGET_v4 APART void polysketch_r32_local_few_begin_v4(const struct call *call, 
         const vec_v4 t_0 = load_v4(query_sum + r_q) * 0.015625f;
         vec_v4 query_sum_2_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_new1 = load_v4(q_tile + d * 64 + r_q) - t_0;
+            const vec_v4 query_new1 = load_v4(q_tile + d * 80 + r_q) - t_0;
             store_v4(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -1508,9 +1513,9 @@ TARGET_v4 APART void polysketch_r32_local_few_begin_v4(const struct call *call, 
         }
     }
     /* query_g1[r][r_q] = sum over d of sketch_g1 * query_2 */
-    dot6_v4(round_up(r_q1 - r_q0, 16), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
+    dot12_v4(round_up(r_q1 - r_q0, 16), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * query_2 */
-    dot6_v4(round_up(r_q1 - r_q0, 16), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
+    dot12_v4(round_up(r_q1 - r_q0, 16), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
     /* query_3 = (query_g1 * query_g2) * 0.176776695f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         for (int64_t r = 0; r < 32; r++) {
@@ -1637,9 +1642,9 @@ TARGET_v4 APART void polysketch_r32_local_few_keys_v4(const struct call *call, i
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
-        dot12_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
+        dot13_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot12_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
+        dot13_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1648,9 +1653,9 @@ TARGET_v4 APART void polysketch_r32_local_few_keys_v4(const struct call *call, i
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
-        dot13_v4(round_up(j1 - j0, 16), rows, query_3, key_g1, score);
+        dot14_v4(round_up(j1 - j0, 16), rows, query_3, key_g1, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
-        dot14_v4(round_up(j1 - j0, 16), rows, query_2, k_tile, score_2);
+        dot15_v4(round_up(j1 - j0, 16), rows, query_2, k_tile, score_2);
         /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1690,7 +1695,7 @@ TARGET_v4 APART void polysketch_r32_local_few_keys_v4(const struct call *call, i
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot15_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot16_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 in_region[8] = {0};
                 const int64_t t_14 = (r_q % n_q) + query_start;
@@ -1701,7 +1706,7 @@ TARGET_v4 APART void polysketch_r32_local_few_keys_v4(const struct call *call, i
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot16_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot17_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -2257,56 +2262,61 @@ TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v3 APART void dot6_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot12_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot13_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot15_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot16_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot16_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot17_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -2622,12 +2632,12 @@ TARGET_v3 APART void polysketch_r32_local_keys_v3(const struct call *call, int64
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 10240); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10240); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 20480); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 8) {
         store_v3(state_sum + (chunk - chunk0) * 34320 + f, splat_v3(0.0f));
@@ -2643,7 +2653,7 @@ TARGET_v3 APART void polysketch_r32_local_keys_v3(const struct call *call, int64
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum + j, splat_v3(0.0f));
@@ -2656,7 +2666,7 @@ TARGET_v3 APART void polysketch_r32_local_keys_v3(const struct call *call, int64
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_in[vector] += load_v3(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v3(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -2672,9 +2682,9 @@ TARGET_v3 APART void polysketch_r32_local_keys_v3(const struct call *call, int64
             const vec_v3 t_1 = load_v3(key_sum + j) * 0.015625f;
             vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new2 = k_tile_0 - t_1;
-                store_v3(k_tile + d * 64 + j, k_tile_new2);
+                store_v3(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
@@ -2683,7 +2693,7 @@ TARGET_v3 APART void polysketch_r32_local_keys_v3(const struct call *call, int64
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * t_3);
+                store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * t_3);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -2693,7 +2703,7 @@ TARGET_v3 APART void polysketch_r32_local_keys_v3(const struct call *call, int64
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_g1 + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 + j)) *
+                store_v3(key_g1 + r * 80 + j, (load_v3(key_g1 + r * 80 + j) * load_v3(key_g2 + r * 80 + j)) *
                     0.176776695f);
             }
         }
@@ -2702,15 +2712,15 @@ TARGET_v3 APART void polysketch_r32_local_keys_v3(const struct call *call, int64
             /* key_features_2 = key_g1 * key_g1 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_g1 + (f % 32) * 64 + j) * load_v3(key_g1 +
-                        (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    store_v3(key_features_2 + (f - f0) * 80 + j, load_v3(key_g1 + (f % 32) * 80 + j) * load_v3(key_g1 +
+                        (((f % 32) + (f / 32)) % 32) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
                         mask_v3), term, splat_v3(0));
                 }
@@ -2789,27 +2799,27 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64] */
-    float *const query_g2 = (float *)(void *)(part->work + 8192); /* [r: 32, i: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 8192); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 57344); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 57600); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 57856); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(part->work + 10240); /* [r: 32, i: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(part->work + 10240); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 71680); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 71936); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 72192); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 20480); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 40960); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 74496); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 92928); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 113408); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_sum + i, splat_v3(0.0f));
@@ -2822,7 +2832,7 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        query_sum_in[vector] += load_v3(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v3(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -2838,9 +2848,9 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
                 const vec_v3 t_7 = load_v3(query_sum + i) * 0.015625f;
                 vec_v3 query_sum_2_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_6 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_6 = load_v3(q_tile + d * 80 + i);
                     const vec_v3 q_tile_new8 = q_tile_6 - t_7;
-                    store_v3(q_tile + d * 64 + i, q_tile_new8);
+                    store_v3(q_tile + d * 80 + i, q_tile_new8);
                     query_sum_2_in += q_tile_new8 * q_tile_new8;
                 }
                 store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in);
@@ -2849,7 +2859,7 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_9 = 1.0f / sqrt_v3((load_v3(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * t_9);
+                    store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * t_9);
                 }
             }
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
@@ -2859,7 +2869,7 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
             /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
             for (int64_t r = 0; r < 32; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_g1 + r * 64 + i, (load_v3(query_g1 + r * 64 + i) * load_v3(query_g2 + r * 64 + i)) *
+                    store_v3(query_g1 + r * 80 + i, (load_v3(query_g1 + r * 80 + i) * load_v3(query_g2 + r * 80 + i)) *
                         0.176776695f);
                 }
             }
@@ -2872,7 +2882,7 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_from_state + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -2887,9 +2897,9 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 query_3_new10 = (load_v3(query_g1 + (f % 32) * 64 + i) * load_v3(query_g1 +
-                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
-                            store_v3(query_3 + (f - f0) * 64 + i, query_3_new10);
+                            const vec_v3 query_3_new10 = (load_v3(query_g1 + (f % 32) * 80 + i) * load_v3(query_g1 +
+                                (((f % 32) + (f / 32)) % 32) * 80 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            store_v3(query_3 + (f - f0) * 80 + i, query_3_new10);
                             row_sum_from_state_in[vector] += query_3_new10 * (state_sum[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -2910,14 +2920,14 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum + e * 80 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_sum_3 + j, splat_v3(0.0f));
@@ -2930,7 +2940,7 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            key_sum_3_in[vector] += load_v3(k_tile_2 + d * 64 + j);
+                            key_sum_3_in[vector] += load_v3(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -2946,9 +2956,9 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
                     const vec_v3 t_12 = load_v3(key_sum_3 + j) * 0.015625f;
                     vec_v3 key_sum_4_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 k_tile_2_11 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_11 = load_v3(k_tile_2 + d * 80 + j);
                         const vec_v3 k_tile_2_new13 = k_tile_2_11 - t_12;
-                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new13);
+                        store_v3(k_tile_2 + d * 80 + j, k_tile_2_new13);
                         key_sum_4_in += k_tile_2_new13 * k_tile_2_new13;
                     }
                     store_v3(key_sum_4 + j, load_v3(key_sum_4 + j) + key_sum_4_in);
@@ -2957,7 +2967,7 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(key_sum_4 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(k_tile_2 + d * 64 + j, load_v3(k_tile_2 + d * 64 + j) * t_14);
+                        store_v3(k_tile_2 + d * 80 + j, load_v3(k_tile_2 + d * 80 + j) * t_14);
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
@@ -2969,11 +2979,11 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
                         const ints_v3 t_15 = (i0 + i + lane_v3) + query_start;
                         vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_16 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_16 = load_v3(score + j * 80 + i);
                             const vec_v3 t_17 = score_16 * score_16;
                             const vec_v3 score_new18 = pick_v3(__builtin_convertvector(((j0 + j) <= t_15) &
                                 (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v3), t_17 * t_17, splat_v3(0.0f));
-                            store_v3(score + j * 64 + i, score_new18);
+                            store_v3(score + j * 80 + i, score_new18);
                             row_sum_in += score_new18;
                         }
                         add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -2988,10 +2998,10 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                const vec_v3 score_19 = load_v3(score + j * 64 + i);
+                                const vec_v3 score_19 = load_v3(score + j * 80 + i);
                                 const vec_v3 t_20 = score_19 * score_19;
                                 const vec_v3 score_new21 = t_20 * t_20;
-                                store_v3(score + j * 64 + i, score_new21);
+                                store_v3(score + j * 80 + i, score_new21);
                                 row_sum_in[vector] += score_new21;
                             }
                         }
@@ -3012,7 +3022,7 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
                                 & (-(int64_t)t_22), mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot11_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -3023,12 +3033,12 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
                 const vec_v3 t_23 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
                 const mask_v3 t_24 = t_23 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_24, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_23));
+                    store_v3(sum + e * 80 + i, pick_v3(t_24, splat_v3(0.0f),
+                        (load_v3(sum + e * 80 + i) + load_v3(sum_from_state + e * 80 + i)) / t_23));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v3(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -3085,11 +3095,11 @@ TARGET_v3 APART void polysketch_r32_local_few_begin_v3(const struct call *call, 
     float *const query_g1 = (float *)(void *)(part->shared + 33280); /* [r: 32, r_q: 64] */
     float *const query_g2 = (float *)(void *)(part->shared + 41472); /* [r: 32, r_q: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 49664); /* [r: 32, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 8); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum + r_q, splat_v3(0.0f));
@@ -3098,7 +3108,7 @@ TARGET_v3 APART void polysketch_r32_local_few_begin_v3(const struct call *call, 
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v3(q_tile + d * 64 + r_q);
+            query_sum_in += load_v3(q_tile + d * 80 + r_q);
         }
         store_v3(query_sum + r_q, load_v3(query_sum + r_q) + query_sum_in);
     }
@@ -3111,7 +3121,7 @@ TARGET_v3 APART void polysketch_r32_local_few_begin_v3(const struct call *call, 
         const vec_v3 t_0 = load_v3(query_sum + r_q) * 0.015625f;
         vec_v3 query_sum_2_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_new1 = load_v3(q_tile + d * 64 + r_q) - t_0;
+            const vec_v3 query_new1 = load_v3(q_tile + d * 80 + r_q) - t_0;
             store_v3(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -3125,9 +3135,9 @@ TARGET_v3 APART void polysketch_r32_local_few_begin_v3(const struct call *call, 
         }
     }
     /* query_g1[r][r_q] = sum over d of sketch_g1 * query_2 */
-    dot6_v3(round_up(r_q1 - r_q0, 8), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
+    dot12_v3(round_up(r_q1 - r_q0, 8), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * query_2 */
-    dot6_v3(round_up(r_q1 - r_q0, 8), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
+    dot12_v3(round_up(r_q1 - r_q0, 8), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
     /* query_3 = (query_g1 * query_g2) * 0.176776695f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 32; r++) {
@@ -3254,9 +3264,9 @@ TARGET_v3 APART void polysketch_r32_local_few_keys_v3(const struct call *call, i
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
-        dot12_v3(round_up(j1 - j0, 8), sketch_g1, k_tile, key_g1);
+        dot13_v3(round_up(j1 - j0, 8), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot12_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
+        dot13_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3265,9 +3275,9 @@ TARGET_v3 APART void polysketch_r32_local_few_keys_v3(const struct call *call, i
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
-        dot13_v3(round_up(j1 - j0, 8), rows, query_3, key_g1, score);
+        dot14_v3(round_up(j1 - j0, 8), rows, query_3, key_g1, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
-        dot14_v3(round_up(j1 - j0, 8), rows, query_2, k_tile, score_2);
+        dot15_v3(round_up(j1 - j0, 8), rows, query_2, k_tile, score_2);
         /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3307,7 +3317,7 @@ TARGET_v3 APART void polysketch_r32_local_few_keys_v3(const struct call *call, i
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot16_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 in_region[16] = {0};
                 const int64_t t_14 = (r_q % n_q) + query_start;
@@ -3318,7 +3328,7 @@ TARGET_v3 APART void polysketch_r32_local_few_keys_v3(const struct call *call, i
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot16_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot17_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -3863,56 +3873,61 @@ APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 APART void dot6_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot7_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot8_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot9_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot11_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot12_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot13_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot13_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+    dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot14_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot15_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot16_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot16_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot17_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
@@ -4228,12 +4243,12 @@ APART void polysketch_r32_local_keys_any(const struct call *call, int64_t task, 
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 10240); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 10240); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 20480); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += 4) {
         store_any(state_sum + (chunk - chunk0) * 34320 + f, splat_any(0.0f));
@@ -4249,7 +4264,7 @@ APART void polysketch_r32_local_keys_any(const struct call *call, int64_t task, 
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum + j, splat_any(0.0f));
@@ -4262,7 +4277,7 @@ APART void polysketch_r32_local_keys_any(const struct call *call, int64_t task, 
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_in[vector] += load_any(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_any(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -4278,9 +4293,9 @@ APART void polysketch_r32_local_keys_any(const struct call *call, int64_t task, 
             const vec_any t_1 = load_any(key_sum + j) * 0.015625f;
             vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_0 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new2 = k_tile_0 - t_1;
-                store_any(k_tile + d * 64 + j, k_tile_new2);
+                store_any(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
@@ -4289,7 +4304,7 @@ APART void polysketch_r32_local_keys_any(const struct call *call, int64_t task, 
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_3 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * t_3);
+                store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * t_3);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -4299,7 +4314,7 @@ APART void polysketch_r32_local_keys_any(const struct call *call, int64_t task, 
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_g1 + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 + j)) *
+                store_any(key_g1 + r * 80 + j, (load_any(key_g1 + r * 80 + j) * load_any(key_g2 + r * 80 + j)) *
                     0.176776695f);
             }
         }
@@ -4308,15 +4323,15 @@ APART void polysketch_r32_local_keys_any(const struct call *call, int64_t task, 
             /* key_features_2 = key_g1 * key_g1 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_g1 + (f % 32) * 64 + j) * load_any(key_g1
-                        + (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    store_any(key_features_2 + (f - f0) * 80 + j, load_any(key_g1 + (f % 32) * 80 + j) * load_any(key_g1
+                        + (((f % 32) + (f / 32)) % 32) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_features_2 + (f - f0) * 64 + j);
+                    const vec_any term = load_any(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                         mask_any), term, splat_any(0));
                 }
@@ -4395,27 +4410,27 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64] */
-    float *const query_g2 = (float *)(void *)(part->work + 8192); /* [r: 32, i: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 8192); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 57344); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 57600); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 57856); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 58112); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 32, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(part->work + 10240); /* [r: 32, i: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(part->work + 10240); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 71680); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 71936); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 72192); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 20480); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 40960); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 74496); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 90880); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 92928); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 113408); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_sum + i, splat_any(0.0f));
@@ -4428,7 +4443,7 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        query_sum_in[vector] += load_any(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_any(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -4444,9 +4459,9 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
                 const vec_any t_7 = load_any(query_sum + i) * 0.015625f;
                 vec_any query_sum_2_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_6 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_6 = load_any(q_tile + d * 80 + i);
                     const vec_any q_tile_new8 = q_tile_6 - t_7;
-                    store_any(q_tile + d * 64 + i, q_tile_new8);
+                    store_any(q_tile + d * 80 + i, q_tile_new8);
                     query_sum_2_in += q_tile_new8 * q_tile_new8;
                 }
                 store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in);
@@ -4455,7 +4470,7 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_9 = 1.0f / sqrt_any((load_any(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * t_9);
+                    store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * t_9);
                 }
             }
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
@@ -4465,7 +4480,7 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
             /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
             for (int64_t r = 0; r < 32; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_g1 + r * 64 + i, (load_any(query_g1 + r * 64 + i) * load_any(query_g2 + r * 64 + i))
+                    store_any(query_g1 + r * 80 + i, (load_any(query_g1 + r * 80 + i) * load_any(query_g2 + r * 80 + i))
                         * 0.176776695f);
                 }
             }
@@ -4478,7 +4493,7 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_from_state + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -4493,9 +4508,9 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any query_3_new10 = (load_any(query_g1 + (f % 32) * 64 + i) * load_any(query_g1 +
-                                (((f % 32) + (f / 32)) % 32) * 64 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
-                            store_any(query_3 + (f - f0) * 64 + i, query_3_new10);
+                            const vec_any query_3_new10 = (load_any(query_g1 + (f % 32) * 80 + i) * load_any(query_g1 +
+                                (((f % 32) + (f / 32)) % 32) * 80 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
+                            store_any(query_3 + (f - f0) * 80 + i, query_3_new10);
                             row_sum_from_state_in[vector] += query_3_new10 * (state_sum[(chunk - chunk0) * 34320 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -4516,14 +4531,14 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+                    store_any(sum + e * 80 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_sum_3 + j, splat_any(0.0f));
@@ -4536,7 +4551,7 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            key_sum_3_in[vector] += load_any(k_tile_2 + d * 64 + j);
+                            key_sum_3_in[vector] += load_any(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -4552,9 +4567,9 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
                     const vec_any t_12 = load_any(key_sum_3 + j) * 0.015625f;
                     vec_any key_sum_4_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_any k_tile_2_11 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_11 = load_any(k_tile_2 + d * 80 + j);
                         const vec_any k_tile_2_new13 = k_tile_2_11 - t_12;
-                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new13);
+                        store_any(k_tile_2 + d * 80 + j, k_tile_2_new13);
                         key_sum_4_in += k_tile_2_new13 * k_tile_2_new13;
                     }
                     store_any(key_sum_4 + j, load_any(key_sum_4 + j) + key_sum_4_in);
@@ -4563,7 +4578,7 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_14 = 1.0f / sqrt_any((load_any(key_sum_4 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(k_tile_2 + d * 64 + j, load_any(k_tile_2 + d * 64 + j) * t_14);
+                        store_any(k_tile_2 + d * 80 + j, load_any(k_tile_2 + d * 80 + j) * t_14);
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
@@ -4575,11 +4590,11 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
                         const ints_any t_15 = (i0 + i + lane_any) + query_start;
                         vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_16 = load_any(score + j * 64 + i);
+                            const vec_any score_16 = load_any(score + j * 80 + i);
                             const vec_any t_17 = score_16 * score_16;
                             const vec_any score_new18 = pick_any(__builtin_convertvector(((j0 + j) <= t_15) &
                                 (-(int64_t)((chunk * 256) <= (j0 + j))), mask_any), t_17 * t_17, splat_any(0.0f));
-                            store_any(score + j * 64 + i, score_new18);
+                            store_any(score + j * 80 + i, score_new18);
                             row_sum_in += score_new18;
                         }
                         add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -4594,10 +4609,10 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                const vec_any score_19 = load_any(score + j * 64 + i);
+                                const vec_any score_19 = load_any(score + j * 80 + i);
                                 const vec_any t_20 = score_19 * score_19;
                                 const vec_any score_new21 = t_20 * t_20;
-                                store_any(score + j * 64 + i, score_new21);
+                                store_any(score + j * 80 + i, score_new21);
                                 row_sum_in[vector] += score_new21;
                             }
                         }
@@ -4618,7 +4633,7 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
                                 & (-(int64_t)t_22), mask_any);
                         }
-                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot11_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -4629,12 +4644,12 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
                 const vec_any t_23 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
                 const mask_any t_24 = t_23 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_24, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_23));
+                    store_any(sum + e * 80 + i, pick_any(t_24, splat_any(0.0f),
+                        (load_any(sum + e * 80 + i) + load_any(sum_from_state + e * 80 + i)) / t_23));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_any(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -4691,11 +4706,11 @@ APART void polysketch_r32_local_few_begin_any(const struct call *call, int64_t t
     float *const query_g1 = (float *)(void *)(part->shared + 33280); /* [r: 32, r_q: 64] */
     float *const query_g2 = (float *)(void *)(part->shared + 41472); /* [r: 32, r_q: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 49664); /* [r: 32, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 4); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum + r_q, splat_any(0.0f));
@@ -4704,7 +4719,7 @@ APART void polysketch_r32_local_few_begin_any(const struct call *call, int64_t t
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_any(q_tile + d * 64 + r_q);
+            query_sum_in += load_any(q_tile + d * 80 + r_q);
         }
         store_any(query_sum + r_q, load_any(query_sum + r_q) + query_sum_in);
     }
@@ -4717,7 +4732,7 @@ APART void polysketch_r32_local_few_begin_any(const struct call *call, int64_t t
         const vec_any t_0 = load_any(query_sum + r_q) * 0.015625f;
         vec_any query_sum_2_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_new1 = load_any(q_tile + d * 64 + r_q) - t_0;
+            const vec_any query_new1 = load_any(q_tile + d * 80 + r_q) - t_0;
             store_any(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -4731,9 +4746,9 @@ APART void polysketch_r32_local_few_begin_any(const struct call *call, int64_t t
         }
     }
     /* query_g1[r][r_q] = sum over d of sketch_g1 * query_2 */
-    dot6_any(round_up(r_q1 - r_q0, 4), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
+    dot12_any(round_up(r_q1 - r_q0, 4), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * query_2 */
-    dot6_any(round_up(r_q1 - r_q0, 4), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
+    dot12_any(round_up(r_q1 - r_q0, 4), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
     /* query_3 = (query_g1 * query_g2) * 0.176776695f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -4860,9 +4875,9 @@ APART void polysketch_r32_local_few_keys_any(const struct call *call, int64_t ta
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
-        dot12_any(round_up(j1 - j0, 4), sketch_g1, k_tile, key_g1);
+        dot13_any(round_up(j1 - j0, 4), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot12_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
+        dot13_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
         for (int64_t r = 0; r < 32; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4871,9 +4886,9 @@ APART void polysketch_r32_local_few_keys_any(const struct call *call, int64_t ta
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
-        dot13_any(round_up(j1 - j0, 4), rows, query_3, key_g1, score);
+        dot14_any(round_up(j1 - j0, 4), rows, query_3, key_g1, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
-        dot14_any(round_up(j1 - j0, 4), rows, query_2, k_tile, score_2);
+        dot15_any(round_up(j1 - j0, 4), rows, query_2, k_tile, score_2);
         /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4913,7 +4928,7 @@ APART void polysketch_r32_local_few_keys_any(const struct call *call, int64_t ta
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot16_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any in_region[32] = {0};
                 const int64_t t_14 = (r_q % n_q) + query_start;
@@ -4924,7 +4939,7 @@ APART void polysketch_r32_local_few_keys_any(const struct call *call, int64_t ta
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot16_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot17_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -5056,7 +5071,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 1006 && rows <= 64) return (struct version){.head = polysketch_r32_local_few_v4, .tile = 0,
             .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
-        if (n_k >= 1006) return (struct version){.head = polysketch_r32_local_linear_v4, .tile = 0, .own = 107264,
+        if (n_k >= 1006) return (struct version){.head = polysketch_r32_local_linear_v4, .tile = 0, .own = 133888,
             .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = polysketch_r32_local_few_v4, .tile = 0,
             .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
@@ -5067,7 +5082,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 1006 && rows <= 64) return (struct version){.head = polysketch_r32_local_few_v3, .tile = 0,
             .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
-        if (n_k >= 1006) return (struct version){.head = polysketch_r32_local_linear_v3, .tile = 0, .own = 107264,
+        if (n_k >= 1006) return (struct version){.head = polysketch_r32_local_linear_v3, .tile = 0, .own = 133888,
             .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = polysketch_r32_local_few_v3, .tile = 0,
             .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
@@ -5076,7 +5091,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #endif
     if (n_k >= 1006 && rows <= 64) return (struct version){.head = polysketch_r32_local_few_any, .tile = 0,
         .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
-    if (n_k >= 1006) return (struct version){.head = polysketch_r32_local_linear_any, .tile = 0, .own = 107264,
+    if (n_k >= 1006) return (struct version){.head = polysketch_r32_local_linear_any, .tile = 0, .own = 133888,
         .of_token = 34320, .in_keys = 1, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = polysketch_r32_local_few_any, .tile = 0,
         .own = 129024, .of_pair = 128, .shared = 91136, .slot = 16640, .slots = 4, .together = 1};

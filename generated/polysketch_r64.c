@@ -46,15 +46,15 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      288768 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1738368 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1767040 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 292864 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      280576 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1738368 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1767040 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 292864 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      181248 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 1738368 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 1767040 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 292864 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -634,51 +634,56 @@ TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v4 APART void dot5_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot6_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot11_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot12_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot13_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot13_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot15_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -981,12 +986,12 @@ TARGET_v4 APART void polysketch_r64_keys_v4(const struct call *call, int64_t tas
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 64, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 16384); /* [r: 64, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 16384); /* [f: 192, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 64, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 20480); /* [r: 64, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 20480); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 32768); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 40960); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 16) {
         store_v4(state_sum + (chunk - chunk0) * 135200 + f, splat_v4(0.0f));
@@ -1002,7 +1007,7 @@ TARGET_v4 APART void polysketch_r64_keys_v4(const struct call *call, int64_t tas
     for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum + j, splat_v4(0.0f));
@@ -1015,7 +1020,7 @@ TARGET_v4 APART void polysketch_r64_keys_v4(const struct call *call, int64_t tas
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_in[vector] += load_v4(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v4(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1031,9 +1036,9 @@ TARGET_v4 APART void polysketch_r64_keys_v4(const struct call *call, int64_t tas
             const vec_v4 t_1 = load_v4(key_sum + j) * 0.015625f;
             vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new2 = k_tile_0 - t_1;
-                store_v4(k_tile + d * 64 + j, k_tile_new2);
+                store_v4(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
@@ -1042,7 +1047,7 @@ TARGET_v4 APART void polysketch_r64_keys_v4(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * t_3);
+                store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * t_3);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -1052,7 +1057,7 @@ TARGET_v4 APART void polysketch_r64_keys_v4(const struct call *call, int64_t tas
         /* key_g1 = (key_g1 * key_g2) * 0.125f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_g1 + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 + j)) * 0.125f);
+                store_v4(key_g1 + r * 80 + j, (load_v4(key_g1 + r * 80 + j) * load_v4(key_g2 + r * 80 + j)) * 0.125f);
             }
         }
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -1060,15 +1065,15 @@ TARGET_v4 APART void polysketch_r64_keys_v4(const struct call *call, int64_t tas
             /* key_features_2 = key_g1 * key_g1 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_g1 + (f % 64) * 64 + j) * load_v4(key_g1 +
-                        (((f % 64) + (f / 64)) % 64) * 64 + j));
+                    store_v4(key_features_2 + (f - f0) * 80 + j, load_v4(key_g1 + (f % 64) * 80 + j) * load_v4(key_g1 +
+                        (((f % 64) + (f / 64)) % 64) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
                         mask_v4), term, splat_v4(0));
                 }
@@ -1147,29 +1152,29 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
-    float *const query_g2 = (float *)(void *)(part->work + 16896); /* [r: 64, i: 64] */
-    float *const key_g1_2 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
-    float *const key_g2_2 = (float *)(void *)(part->work + 33280); /* [r: 64, j: 64] */
-    float *const score = (float *)(void *)(part->work + 33280); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 66048); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 66304); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 66560); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 66816); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 49664); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 83200); /* [e: 64, i: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(part->work + 20992); /* [r: 64, i: 64 of 80] */
+    float *const key_g1_2 = (float *)(void *)(part->work + 20992); /* [r: 64, j: 64 of 80] */
+    float *const key_g2_2 = (float *)(void *)(part->work + 41472); /* [r: 64, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 41472); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(part->work + 20992); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 82432); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 82688); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 82944); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 83200); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 61952); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 103680); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 33280); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 99584); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 41472); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 124160); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - query_start), i_end = min(n_q,
             ((chunk + 1) * 128) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_sum + i, splat_v4(0.0f));
@@ -1182,7 +1187,7 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        query_sum_in[vector] += load_v4(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v4(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1198,9 +1203,9 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
                 const vec_v4 t_7 = load_v4(query_sum + i) * 0.015625f;
                 vec_v4 query_sum_2_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_6 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_6 = load_v4(q_tile + d * 80 + i);
                     const vec_v4 q_tile_new8 = q_tile_6 - t_7;
-                    store_v4(q_tile + d * 64 + i, q_tile_new8);
+                    store_v4(q_tile + d * 80 + i, q_tile_new8);
                     query_sum_2_in += q_tile_new8 * q_tile_new8;
                 }
                 store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in);
@@ -1209,7 +1214,7 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_9 = 1.0f / sqrt_v4((load_v4(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * t_9);
+                    store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * t_9);
                 }
             }
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
@@ -1219,7 +1224,7 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
             /* query_g1 = (query_g1 * query_g2) * 0.125f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_g1 + r * 64 + i, (load_v4(query_g1 + r * 64 + i) * load_v4(query_g2 + r * 64 + i)) *
+                    store_v4(query_g1 + r * 80 + i, (load_v4(query_g1 + r * 80 + i) * load_v4(query_g2 + r * 80 + i)) *
                         0.125f);
                 }
             }
@@ -1232,7 +1237,7 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_from_state + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -1247,9 +1252,9 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 query_3_new10 = (load_v4(query_g1 + (f % 64) * 64 + i) * load_v4(query_g1 +
-                                (((f % 64) + (f / 64)) % 64) * 64 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
-                            store_v4(query_3 + (f - f0) * 64 + i, query_3_new10);
+                            const vec_v4 query_3_new10 = (load_v4(query_g1 + (f % 64) * 80 + i) * load_v4(query_g1 +
+                                (((f % 64) + (f / 64)) % 64) * 80 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
+                            store_v4(query_3 + (f - f0) * 80 + i, query_3_new10);
                             row_sum_from_state_in[vector] += query_3_new10 * (state_sum[(chunk - chunk0) * 135200 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -1270,14 +1275,14 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum + e * 80 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_sum_3 + j, splat_v4(0.0f));
@@ -1290,7 +1295,7 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            key_sum_3_in[vector] += load_v4(k_tile_2 + d * 64 + j);
+                            key_sum_3_in[vector] += load_v4(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1306,9 +1311,9 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
                     const vec_v4 t_12 = load_v4(key_sum_3 + j) * 0.015625f;
                     vec_v4 key_sum_4_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_2_11 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_11 = load_v4(k_tile_2 + d * 80 + j);
                         const vec_v4 k_tile_2_new13 = k_tile_2_11 - t_12;
-                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new13);
+                        store_v4(k_tile_2 + d * 80 + j, k_tile_2_new13);
                         key_sum_4_in += k_tile_2_new13 * k_tile_2_new13;
                     }
                     store_v4(key_sum_4 + j, load_v4(key_sum_4 + j) + key_sum_4_in);
@@ -1317,7 +1322,7 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(key_sum_4 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(k_tile_2 + d * 64 + j, load_v4(k_tile_2 + d * 64 + j) * t_14);
+                        store_v4(k_tile_2 + d * 80 + j, load_v4(k_tile_2 + d * 80 + j) * t_14);
                     }
                 }
                 /* key_g1_2[r][j] = sum over d of sketch_g1 * k_tile_2 */
@@ -1327,7 +1332,7 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
                 /* key_g1_2 = (key_g1_2 * key_g2_2) * 0.125f */
                 for (int64_t r = 0; r < 64; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(key_g1_2 + r * 64 + j, (load_v4(key_g1_2 + r * 64 + j) * load_v4(key_g2_2 + r * 64 +
+                        store_v4(key_g1_2 + r * 80 + j, (load_v4(key_g1_2 + r * 80 + j) * load_v4(key_g2_2 + r * 80 +
                             j)) * 0.125f);
                     }
                 }
@@ -1340,10 +1345,10 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
                         const ints_v4 t_15 = (i0 + i + lane_v4) + query_start;
                         vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_16 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_16 = load_v4(score + j * 80 + i);
                             const vec_v4 score_new17 = pick_v4(__builtin_convertvector(((j0 + j) <= t_15) &
                                 (-(int64_t)((chunk * 128) <= (j0 + j))), mask_v4), score_16 * score_16, splat_v4(0.0f));
-                            store_v4(score + j * 64 + i, score_new17);
+                            store_v4(score + j * 80 + i, score_new17);
                             row_sum_in += score_new17;
                         }
                         add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1358,9 +1363,9 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                const vec_v4 score_18 = load_v4(score + j * 64 + i);
+                                const vec_v4 score_18 = load_v4(score + j * 80 + i);
                                 const vec_v4 score_new19 = score_18 * score_18;
-                                store_v4(score + j * 64 + i, score_new19);
+                                store_v4(score + j * 80 + i, score_new19);
                                 row_sum_in[vector] += score_new19;
                             }
                         }
@@ -1381,7 +1386,7 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
                                 & (-(int64_t)t_20), mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1392,12 +1397,12 @@ TARGET_v4 APART void polysketch_r64_queries_v4(const struct call *call, int64_t 
                 const vec_v4 t_21 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
                 const mask_v4 t_22 = t_21 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_22, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_21));
+                    store_v4(sum + e * 80 + i, pick_v4(t_22, splat_v4(0.0f),
+                        (load_v4(sum + e * 80 + i) + load_v4(sum_from_state + e * 80 + i)) / t_21));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v4(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -1454,11 +1459,11 @@ TARGET_v4 APART void polysketch_r64_few_begin_v4(const struct call *call, int64_
     float *const query_g1 = (float *)(void *)(part->shared + 33280); /* [r: 64, r_q: 64] */
     float *const query_g2 = (float *)(void *)(part->shared + 49664); /* [r: 64, r_q: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 66048); /* [r: 64, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 16); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum + r_q, splat_v4(0.0f));
@@ -1467,7 +1472,7 @@ TARGET_v4 APART void polysketch_r64_few_begin_v4(const struct call *call, int64_
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v4(q_tile + d * 64 + r_q);
+            query_sum_in += load_v4(q_tile + d * 80 + r_q);
         }
         store_v4(query_sum + r_q, load_v4(query_sum + r_q) + query_sum_in);
     }
@@ -1480,7 +1485,7 @@ TARGET_v4 APART void polysketch_r64_few_begin_v4(const struct call *call, int64_
         const vec_v4 t_0 = load_v4(query_sum + r_q) * 0.015625f;
         vec_v4 query_sum_2_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_new1 = load_v4(q_tile + d * 64 + r_q) - t_0;
+            const vec_v4 query_new1 = load_v4(q_tile + d * 80 + r_q) - t_0;
             store_v4(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -1494,9 +1499,9 @@ TARGET_v4 APART void polysketch_r64_few_begin_v4(const struct call *call, int64_
         }
     }
     /* query_g1[r][r_q] = sum over d of sketch_g1 * query_2 */
-    dot5_v4(round_up(r_q1 - r_q0, 16), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
+    dot11_v4(round_up(r_q1 - r_q0, 16), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * query_2 */
-    dot5_v4(round_up(r_q1 - r_q0, 16), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
+    dot11_v4(round_up(r_q1 - r_q0, 16), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
     /* query_3 = (query_g1 * query_g2) * 0.125f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         for (int64_t r = 0; r < 64; r++) {
@@ -1621,9 +1626,9 @@ TARGET_v4 APART void polysketch_r64_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
+        dot12_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
+        dot12_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.125f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1632,7 +1637,7 @@ TARGET_v4 APART void polysketch_r64_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
-        dot12_v4(round_up(j1 - j0, 16), rows, query_3, key_g1, score);
+        dot13_v4(round_up(j1 - j0, 16), rows, query_3, key_g1, score);
         /* score = score * score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1664,7 +1669,7 @@ TARGET_v4 APART void polysketch_r64_few_keys_v4(const struct call *call, int64_t
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot13_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 in_region[8] = {0};
                 const int64_t t_9 = (r_q % n_q) + query_start;
@@ -1675,7 +1680,7 @@ TARGET_v4 APART void polysketch_r64_few_keys_v4(const struct call *call, int64_t
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot15_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -2226,51 +2231,56 @@ TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot11_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot12_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -2573,12 +2583,12 @@ TARGET_v3 APART void polysketch_r64_keys_v3(const struct call *call, int64_t tas
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 64, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 16384); /* [r: 64, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 16384); /* [f: 192, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 64, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 20480); /* [r: 64, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 20480); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 32768); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 40960); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 8) {
         store_v3(state_sum + (chunk - chunk0) * 135200 + f, splat_v3(0.0f));
@@ -2594,7 +2604,7 @@ TARGET_v3 APART void polysketch_r64_keys_v3(const struct call *call, int64_t tas
     for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum + j, splat_v3(0.0f));
@@ -2607,7 +2617,7 @@ TARGET_v3 APART void polysketch_r64_keys_v3(const struct call *call, int64_t tas
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_in[vector] += load_v3(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v3(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -2623,9 +2633,9 @@ TARGET_v3 APART void polysketch_r64_keys_v3(const struct call *call, int64_t tas
             const vec_v3 t_1 = load_v3(key_sum + j) * 0.015625f;
             vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new2 = k_tile_0 - t_1;
-                store_v3(k_tile + d * 64 + j, k_tile_new2);
+                store_v3(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
@@ -2634,7 +2644,7 @@ TARGET_v3 APART void polysketch_r64_keys_v3(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * t_3);
+                store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * t_3);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -2644,7 +2654,7 @@ TARGET_v3 APART void polysketch_r64_keys_v3(const struct call *call, int64_t tas
         /* key_g1 = (key_g1 * key_g2) * 0.125f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_g1 + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 + j)) * 0.125f);
+                store_v3(key_g1 + r * 80 + j, (load_v3(key_g1 + r * 80 + j) * load_v3(key_g2 + r * 80 + j)) * 0.125f);
             }
         }
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -2652,15 +2662,15 @@ TARGET_v3 APART void polysketch_r64_keys_v3(const struct call *call, int64_t tas
             /* key_features_2 = key_g1 * key_g1 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_g1 + (f % 64) * 64 + j) * load_v3(key_g1 +
-                        (((f % 64) + (f / 64)) % 64) * 64 + j));
+                    store_v3(key_features_2 + (f - f0) * 80 + j, load_v3(key_g1 + (f % 64) * 80 + j) * load_v3(key_g1 +
+                        (((f % 64) + (f / 64)) % 64) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
                         mask_v3), term, splat_v3(0));
                 }
@@ -2739,29 +2749,29 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
-    float *const query_g2 = (float *)(void *)(part->work + 16896); /* [r: 64, i: 64] */
-    float *const key_g1_2 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
-    float *const key_g2_2 = (float *)(void *)(part->work + 33280); /* [r: 64, j: 64] */
-    float *const score = (float *)(void *)(part->work + 33280); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 66048); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 66304); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 66560); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 66816); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 49664); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 83200); /* [e: 64, i: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(part->work + 20992); /* [r: 64, i: 64 of 80] */
+    float *const key_g1_2 = (float *)(void *)(part->work + 20992); /* [r: 64, j: 64 of 80] */
+    float *const key_g2_2 = (float *)(void *)(part->work + 41472); /* [r: 64, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 41472); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(part->work + 20992); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 82432); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 82688); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 82944); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 83200); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 61952); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 103680); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 33280); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 99584); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 41472); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 124160); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - query_start), i_end = min(n_q,
             ((chunk + 1) * 128) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_sum + i, splat_v3(0.0f));
@@ -2774,7 +2784,7 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        query_sum_in[vector] += load_v3(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v3(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -2790,9 +2800,9 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
                 const vec_v3 t_7 = load_v3(query_sum + i) * 0.015625f;
                 vec_v3 query_sum_2_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_6 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_6 = load_v3(q_tile + d * 80 + i);
                     const vec_v3 q_tile_new8 = q_tile_6 - t_7;
-                    store_v3(q_tile + d * 64 + i, q_tile_new8);
+                    store_v3(q_tile + d * 80 + i, q_tile_new8);
                     query_sum_2_in += q_tile_new8 * q_tile_new8;
                 }
                 store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in);
@@ -2801,7 +2811,7 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_9 = 1.0f / sqrt_v3((load_v3(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * t_9);
+                    store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * t_9);
                 }
             }
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
@@ -2811,7 +2821,7 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
             /* query_g1 = (query_g1 * query_g2) * 0.125f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_g1 + r * 64 + i, (load_v3(query_g1 + r * 64 + i) * load_v3(query_g2 + r * 64 + i)) *
+                    store_v3(query_g1 + r * 80 + i, (load_v3(query_g1 + r * 80 + i) * load_v3(query_g2 + r * 80 + i)) *
                         0.125f);
                 }
             }
@@ -2824,7 +2834,7 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_from_state + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -2839,9 +2849,9 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 query_3_new10 = (load_v3(query_g1 + (f % 64) * 64 + i) * load_v3(query_g1 +
-                                (((f % 64) + (f / 64)) % 64) * 64 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
-                            store_v3(query_3 + (f - f0) * 64 + i, query_3_new10);
+                            const vec_v3 query_3_new10 = (load_v3(query_g1 + (f % 64) * 80 + i) * load_v3(query_g1 +
+                                (((f % 64) + (f / 64)) % 64) * 80 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
+                            store_v3(query_3 + (f - f0) * 80 + i, query_3_new10);
                             row_sum_from_state_in[vector] += query_3_new10 * (state_sum[(chunk - chunk0) * 135200 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -2862,14 +2872,14 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum + e * 80 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_sum_3 + j, splat_v3(0.0f));
@@ -2882,7 +2892,7 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            key_sum_3_in[vector] += load_v3(k_tile_2 + d * 64 + j);
+                            key_sum_3_in[vector] += load_v3(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -2898,9 +2908,9 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
                     const vec_v3 t_12 = load_v3(key_sum_3 + j) * 0.015625f;
                     vec_v3 key_sum_4_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 k_tile_2_11 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_11 = load_v3(k_tile_2 + d * 80 + j);
                         const vec_v3 k_tile_2_new13 = k_tile_2_11 - t_12;
-                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new13);
+                        store_v3(k_tile_2 + d * 80 + j, k_tile_2_new13);
                         key_sum_4_in += k_tile_2_new13 * k_tile_2_new13;
                     }
                     store_v3(key_sum_4 + j, load_v3(key_sum_4 + j) + key_sum_4_in);
@@ -2909,7 +2919,7 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(key_sum_4 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(k_tile_2 + d * 64 + j, load_v3(k_tile_2 + d * 64 + j) * t_14);
+                        store_v3(k_tile_2 + d * 80 + j, load_v3(k_tile_2 + d * 80 + j) * t_14);
                     }
                 }
                 /* key_g1_2[r][j] = sum over d of sketch_g1 * k_tile_2 */
@@ -2919,7 +2929,7 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
                 /* key_g1_2 = (key_g1_2 * key_g2_2) * 0.125f */
                 for (int64_t r = 0; r < 64; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(key_g1_2 + r * 64 + j, (load_v3(key_g1_2 + r * 64 + j) * load_v3(key_g2_2 + r * 64 +
+                        store_v3(key_g1_2 + r * 80 + j, (load_v3(key_g1_2 + r * 80 + j) * load_v3(key_g2_2 + r * 80 +
                             j)) * 0.125f);
                     }
                 }
@@ -2932,10 +2942,10 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
                         const ints_v3 t_15 = (i0 + i + lane_v3) + query_start;
                         vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_16 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_16 = load_v3(score + j * 80 + i);
                             const vec_v3 score_new17 = pick_v3(__builtin_convertvector(((j0 + j) <= t_15) &
                                 (-(int64_t)((chunk * 128) <= (j0 + j))), mask_v3), score_16 * score_16, splat_v3(0.0f));
-                            store_v3(score + j * 64 + i, score_new17);
+                            store_v3(score + j * 80 + i, score_new17);
                             row_sum_in += score_new17;
                         }
                         add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -2950,9 +2960,9 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                const vec_v3 score_18 = load_v3(score + j * 64 + i);
+                                const vec_v3 score_18 = load_v3(score + j * 80 + i);
                                 const vec_v3 score_new19 = score_18 * score_18;
-                                store_v3(score + j * 64 + i, score_new19);
+                                store_v3(score + j * 80 + i, score_new19);
                                 row_sum_in[vector] += score_new19;
                             }
                         }
@@ -2973,7 +2983,7 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
                                 & (-(int64_t)t_20), mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -2984,12 +2994,12 @@ TARGET_v3 APART void polysketch_r64_queries_v3(const struct call *call, int64_t 
                 const vec_v3 t_21 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
                 const mask_v3 t_22 = t_21 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_22, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_21));
+                    store_v3(sum + e * 80 + i, pick_v3(t_22, splat_v3(0.0f),
+                        (load_v3(sum + e * 80 + i) + load_v3(sum_from_state + e * 80 + i)) / t_21));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v3(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -3046,11 +3056,11 @@ TARGET_v3 APART void polysketch_r64_few_begin_v3(const struct call *call, int64_
     float *const query_g1 = (float *)(void *)(part->shared + 33280); /* [r: 64, r_q: 64] */
     float *const query_g2 = (float *)(void *)(part->shared + 49664); /* [r: 64, r_q: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 66048); /* [r: 64, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 8); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum + r_q, splat_v3(0.0f));
@@ -3059,7 +3069,7 @@ TARGET_v3 APART void polysketch_r64_few_begin_v3(const struct call *call, int64_
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v3(q_tile + d * 64 + r_q);
+            query_sum_in += load_v3(q_tile + d * 80 + r_q);
         }
         store_v3(query_sum + r_q, load_v3(query_sum + r_q) + query_sum_in);
     }
@@ -3072,7 +3082,7 @@ TARGET_v3 APART void polysketch_r64_few_begin_v3(const struct call *call, int64_
         const vec_v3 t_0 = load_v3(query_sum + r_q) * 0.015625f;
         vec_v3 query_sum_2_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_new1 = load_v3(q_tile + d * 64 + r_q) - t_0;
+            const vec_v3 query_new1 = load_v3(q_tile + d * 80 + r_q) - t_0;
             store_v3(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -3086,9 +3096,9 @@ TARGET_v3 APART void polysketch_r64_few_begin_v3(const struct call *call, int64_
         }
     }
     /* query_g1[r][r_q] = sum over d of sketch_g1 * query_2 */
-    dot5_v3(round_up(r_q1 - r_q0, 8), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
+    dot11_v3(round_up(r_q1 - r_q0, 8), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * query_2 */
-    dot5_v3(round_up(r_q1 - r_q0, 8), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
+    dot11_v3(round_up(r_q1 - r_q0, 8), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
     /* query_3 = (query_g1 * query_g2) * 0.125f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 64; r++) {
@@ -3213,9 +3223,9 @@ TARGET_v3 APART void polysketch_r64_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_v3(round_up(j1 - j0, 8), sketch_g1, k_tile, key_g1);
+        dot12_v3(round_up(j1 - j0, 8), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
+        dot12_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.125f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3224,7 +3234,7 @@ TARGET_v3 APART void polysketch_r64_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
-        dot12_v3(round_up(j1 - j0, 8), rows, query_3, key_g1, score);
+        dot13_v3(round_up(j1 - j0, 8), rows, query_3, key_g1, score);
         /* score = score * score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3256,7 +3266,7 @@ TARGET_v3 APART void polysketch_r64_few_keys_v3(const struct call *call, int64_t
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 in_region[16] = {0};
                 const int64_t t_9 = (r_q % n_q) + query_start;
@@ -3267,7 +3277,7 @@ TARGET_v3 APART void polysketch_r64_few_keys_v3(const struct call *call, int64_t
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -3807,51 +3817,56 @@ APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot6_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot7_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot12_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot13_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
@@ -4153,12 +4168,12 @@ APART void polysketch_r64_keys_any(const struct call *call, int64_t task, const 
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 64, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 16384); /* [r: 64, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 16384); /* [f: 192, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 64, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 20480); /* [r: 64, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 20480); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 32768); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 40960); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 4) {
         store_any(state_sum + (chunk - chunk0) * 135200 + f, splat_any(0.0f));
@@ -4174,7 +4189,7 @@ APART void polysketch_r64_keys_any(const struct call *call, int64_t task, const 
     for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum + j, splat_any(0.0f));
@@ -4187,7 +4202,7 @@ APART void polysketch_r64_keys_any(const struct call *call, int64_t task, const 
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_in[vector] += load_any(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_any(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -4203,9 +4218,9 @@ APART void polysketch_r64_keys_any(const struct call *call, int64_t task, const 
             const vec_any t_1 = load_any(key_sum + j) * 0.015625f;
             vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_0 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new2 = k_tile_0 - t_1;
-                store_any(k_tile + d * 64 + j, k_tile_new2);
+                store_any(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
@@ -4214,7 +4229,7 @@ APART void polysketch_r64_keys_any(const struct call *call, int64_t task, const 
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_3 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * t_3);
+                store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * t_3);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -4224,7 +4239,7 @@ APART void polysketch_r64_keys_any(const struct call *call, int64_t task, const 
         /* key_g1 = (key_g1 * key_g2) * 0.125f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_g1 + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 + j)) *
+                store_any(key_g1 + r * 80 + j, (load_any(key_g1 + r * 80 + j) * load_any(key_g2 + r * 80 + j)) *
                     0.125f);
             }
         }
@@ -4233,15 +4248,15 @@ APART void polysketch_r64_keys_any(const struct call *call, int64_t task, const 
             /* key_features_2 = key_g1 * key_g1 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_g1 + (f % 64) * 64 + j) * load_any(key_g1
-                        + (((f % 64) + (f / 64)) % 64) * 64 + j));
+                    store_any(key_features_2 + (f - f0) * 80 + j, load_any(key_g1 + (f % 64) * 80 + j) * load_any(key_g1
+                        + (((f % 64) + (f / 64)) % 64) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_features_2 + (f - f0) * 64 + j);
+                    const vec_any term = load_any(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                         mask_any), term, splat_any(0));
                 }
@@ -4318,29 +4333,29 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
-    float *const query_g2 = (float *)(void *)(part->work + 16896); /* [r: 64, i: 64] */
-    float *const key_g1_2 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
-    float *const key_g2_2 = (float *)(void *)(part->work + 33280); /* [r: 64, j: 64] */
-    float *const score = (float *)(void *)(part->work + 33280); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 66048); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 66304); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 66560); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 66816); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 49664); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 83200); /* [e: 64, i: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(part->work + 20992); /* [r: 64, i: 64 of 80] */
+    float *const key_g1_2 = (float *)(void *)(part->work + 20992); /* [r: 64, j: 64 of 80] */
+    float *const key_g2_2 = (float *)(void *)(part->work + 41472); /* [r: 64, j: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 41472); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(part->work + 20992); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 82432); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 82688); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 82944); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 83200); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 61952); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 103680); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 33280); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 99584); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 41472); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 124160); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - query_start), i_end = min(n_q,
             ((chunk + 1) * 128) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_sum + i, splat_any(0.0f));
@@ -4353,7 +4368,7 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        query_sum_in[vector] += load_any(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_any(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -4369,9 +4384,9 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
                 const vec_any t_7 = load_any(query_sum + i) * 0.015625f;
                 vec_any query_sum_2_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_6 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_6 = load_any(q_tile + d * 80 + i);
                     const vec_any q_tile_new8 = q_tile_6 - t_7;
-                    store_any(q_tile + d * 64 + i, q_tile_new8);
+                    store_any(q_tile + d * 80 + i, q_tile_new8);
                     query_sum_2_in += q_tile_new8 * q_tile_new8;
                 }
                 store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in);
@@ -4380,7 +4395,7 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_9 = 1.0f / sqrt_any((load_any(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * t_9);
+                    store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * t_9);
                 }
             }
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
@@ -4390,7 +4405,7 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
             /* query_g1 = (query_g1 * query_g2) * 0.125f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_g1 + r * 64 + i, (load_any(query_g1 + r * 64 + i) * load_any(query_g2 + r * 64 + i))
+                    store_any(query_g1 + r * 80 + i, (load_any(query_g1 + r * 80 + i) * load_any(query_g2 + r * 80 + i))
                         * 0.125f);
                 }
             }
@@ -4403,7 +4418,7 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_from_state + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -4418,9 +4433,9 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any query_3_new10 = (load_any(query_g1 + (f % 64) * 64 + i) * load_any(query_g1 +
-                                (((f % 64) + (f / 64)) % 64) * 64 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
-                            store_any(query_3 + (f - f0) * 64 + i, query_3_new10);
+                            const vec_any query_3_new10 = (load_any(query_g1 + (f % 64) * 80 + i) * load_any(query_g1 +
+                                (((f % 64) + (f / 64)) % 64) * 80 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
+                            store_any(query_3 + (f - f0) * 80 + i, query_3_new10);
                             row_sum_from_state_in[vector] += query_3_new10 * (state_sum[(chunk - chunk0) * 135200 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -4441,14 +4456,14 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+                    store_any(sum + e * 80 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_sum_3 + j, splat_any(0.0f));
@@ -4461,7 +4476,7 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            key_sum_3_in[vector] += load_any(k_tile_2 + d * 64 + j);
+                            key_sum_3_in[vector] += load_any(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -4477,9 +4492,9 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
                     const vec_any t_12 = load_any(key_sum_3 + j) * 0.015625f;
                     vec_any key_sum_4_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_any k_tile_2_11 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_11 = load_any(k_tile_2 + d * 80 + j);
                         const vec_any k_tile_2_new13 = k_tile_2_11 - t_12;
-                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new13);
+                        store_any(k_tile_2 + d * 80 + j, k_tile_2_new13);
                         key_sum_4_in += k_tile_2_new13 * k_tile_2_new13;
                     }
                     store_any(key_sum_4 + j, load_any(key_sum_4 + j) + key_sum_4_in);
@@ -4488,7 +4503,7 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_14 = 1.0f / sqrt_any((load_any(key_sum_4 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(k_tile_2 + d * 64 + j, load_any(k_tile_2 + d * 64 + j) * t_14);
+                        store_any(k_tile_2 + d * 80 + j, load_any(k_tile_2 + d * 80 + j) * t_14);
                     }
                 }
                 /* key_g1_2[r][j] = sum over d of sketch_g1 * k_tile_2 */
@@ -4498,7 +4513,7 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
                 /* key_g1_2 = (key_g1_2 * key_g2_2) * 0.125f */
                 for (int64_t r = 0; r < 64; r++) {
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(key_g1_2 + r * 64 + j, (load_any(key_g1_2 + r * 64 + j) * load_any(key_g2_2 + r * 64 +
+                        store_any(key_g1_2 + r * 80 + j, (load_any(key_g1_2 + r * 80 + j) * load_any(key_g2_2 + r * 80 +
                             j)) * 0.125f);
                     }
                 }
@@ -4511,11 +4526,11 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
                         const ints_any t_15 = (i0 + i + lane_any) + query_start;
                         vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_16 = load_any(score + j * 64 + i);
+                            const vec_any score_16 = load_any(score + j * 80 + i);
                             const vec_any score_new17 = pick_any(__builtin_convertvector(((j0 + j) <= t_15) &
                                 (-(int64_t)((chunk * 128) <= (j0 + j))), mask_any), score_16 * score_16,
                                 splat_any(0.0f));
-                            store_any(score + j * 64 + i, score_new17);
+                            store_any(score + j * 80 + i, score_new17);
                             row_sum_in += score_new17;
                         }
                         add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -4530,9 +4545,9 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                const vec_any score_18 = load_any(score + j * 64 + i);
+                                const vec_any score_18 = load_any(score + j * 80 + i);
                                 const vec_any score_new19 = score_18 * score_18;
-                                store_any(score + j * 64 + i, score_new19);
+                                store_any(score + j * 80 + i, score_new19);
                                 row_sum_in[vector] += score_new19;
                             }
                         }
@@ -4553,7 +4568,7 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
                                 & (-(int64_t)t_20), mask_any);
                         }
-                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -4564,12 +4579,12 @@ APART void polysketch_r64_queries_any(const struct call *call, int64_t task, con
                 const vec_any t_21 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
                 const mask_any t_22 = t_21 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_22, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_21));
+                    store_any(sum + e * 80 + i, pick_any(t_22, splat_any(0.0f),
+                        (load_any(sum + e * 80 + i) + load_any(sum_from_state + e * 80 + i)) / t_21));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_any(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -4626,11 +4641,11 @@ APART void polysketch_r64_few_begin_any(const struct call *call, int64_t task, c
     float *const query_g1 = (float *)(void *)(part->shared + 33280); /* [r: 64, r_q: 64] */
     float *const query_g2 = (float *)(void *)(part->shared + 49664); /* [r: 64, r_q: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 66048); /* [r: 64, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 4); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum + r_q, splat_any(0.0f));
@@ -4639,7 +4654,7 @@ APART void polysketch_r64_few_begin_any(const struct call *call, int64_t task, c
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_any(q_tile + d * 64 + r_q);
+            query_sum_in += load_any(q_tile + d * 80 + r_q);
         }
         store_any(query_sum + r_q, load_any(query_sum + r_q) + query_sum_in);
     }
@@ -4652,7 +4667,7 @@ APART void polysketch_r64_few_begin_any(const struct call *call, int64_t task, c
         const vec_any t_0 = load_any(query_sum + r_q) * 0.015625f;
         vec_any query_sum_2_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_new1 = load_any(q_tile + d * 64 + r_q) - t_0;
+            const vec_any query_new1 = load_any(q_tile + d * 80 + r_q) - t_0;
             store_any(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -4666,9 +4681,9 @@ APART void polysketch_r64_few_begin_any(const struct call *call, int64_t task, c
         }
     }
     /* query_g1[r][r_q] = sum over d of sketch_g1 * query_2 */
-    dot5_any(round_up(r_q1 - r_q0, 4), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 4), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * query_2 */
-    dot5_any(round_up(r_q1 - r_q0, 4), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 4), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
     /* query_3 = (query_g1 * query_g2) * 0.125f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 64; r++) {
@@ -4793,9 +4808,9 @@ APART void polysketch_r64_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_any(round_up(j1 - j0, 4), sketch_g1, k_tile, key_g1);
+        dot12_any(round_up(j1 - j0, 4), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
+        dot12_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.125f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4804,7 +4819,7 @@ APART void polysketch_r64_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
-        dot12_any(round_up(j1 - j0, 4), rows, query_3, key_g1, score);
+        dot13_any(round_up(j1 - j0, 4), rows, query_3, key_g1, score);
         /* score = score * score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4836,7 +4851,7 @@ APART void polysketch_r64_few_keys_any(const struct call *call, int64_t task, co
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any in_region[32] = {0};
                 const int64_t t_9 = (r_q % n_q) + query_start;
@@ -4847,7 +4862,7 @@ APART void polysketch_r64_few_keys_any(const struct call *call, int64_t task, co
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -4979,7 +4994,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 3655 && rows <= 64) return (struct version){.head = polysketch_r64_few_v4, .tile = 0, .own = 110592,
             .of_pair = 128, .shared = 115712, .slot = 16640, .slots = 4, .together = 1};
-        if (n_k >= 3655) return (struct version){.head = polysketch_r64_linear_v4, .tile = 0, .own = 115968,
+        if (n_k >= 3655) return (struct version){.head = polysketch_r64_linear_v4, .tile = 0, .own = 144640,
             .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = polysketch_r64_few_v4, .tile = 0,
             .own = 110592, .of_pair = 128, .shared = 115712, .slot = 16640, .slots = 4, .together = 1};
@@ -4990,7 +5005,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 3655 && rows <= 64) return (struct version){.head = polysketch_r64_few_v3, .tile = 0, .own = 110592,
             .of_pair = 128, .shared = 115712, .slot = 16640, .slots = 4, .together = 1};
-        if (n_k >= 3655) return (struct version){.head = polysketch_r64_linear_v3, .tile = 0, .own = 115968,
+        if (n_k >= 3655) return (struct version){.head = polysketch_r64_linear_v3, .tile = 0, .own = 144640,
             .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = polysketch_r64_few_v3, .tile = 0,
             .own = 110592, .of_pair = 128, .shared = 115712, .slot = 16640, .slots = 4, .together = 1};
@@ -4999,7 +5014,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #endif
     if (n_k >= 3655 && rows <= 64) return (struct version){.head = polysketch_r64_few_any, .tile = 0, .own = 110592,
         .of_pair = 128, .shared = 115712, .slot = 16640, .slots = 4, .together = 1};
-    if (n_k >= 3655) return (struct version){.head = polysketch_r64_linear_any, .tile = 0, .own = 115968,
+    if (n_k >= 3655) return (struct version){.head = polysketch_r64_linear_any, .tile = 0, .own = 144640,
         .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = polysketch_r64_few_any, .tile = 0,
         .own = 110592, .of_pair = 128, .shared = 115712, .slot = 16640, .slots = 4, .together = 1};

@@ -47,15 +47,15 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      355072 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1721472 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1746048 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 292864 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      346880 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1721472 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1746048 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 292864 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      214784 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 1721472 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 1746048 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 292864 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -635,51 +635,56 @@ TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v4 APART void dot5_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot6_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot11_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot12_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot13_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot13_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot15_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -994,12 +999,12 @@ TARGET_v4 APART void polysketch_r64_local_keys_v4(const struct call *call, int64
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 64, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 16384); /* [r: 64, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 16384); /* [f: 192, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 64, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 20480); /* [r: 64, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 20480); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 32768); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 40960); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 16) {
         store_v4(state_sum + (chunk - chunk0) * 135200 + f, splat_v4(0.0f));
@@ -1015,7 +1020,7 @@ TARGET_v4 APART void polysketch_r64_local_keys_v4(const struct call *call, int64
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_sum + j, splat_v4(0.0f));
@@ -1028,7 +1033,7 @@ TARGET_v4 APART void polysketch_r64_local_keys_v4(const struct call *call, int64
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_in[vector] += load_v4(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v4(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1044,9 +1049,9 @@ TARGET_v4 APART void polysketch_r64_local_keys_v4(const struct call *call, int64
             const vec_v4 t_1 = load_v4(key_sum + j) * 0.015625f;
             vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 80 + j);
                 const vec_v4 k_tile_new2 = k_tile_0 - t_1;
-                store_v4(k_tile + d * 64 + j, k_tile_new2);
+                store_v4(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
@@ -1055,7 +1060,7 @@ TARGET_v4 APART void polysketch_r64_local_keys_v4(const struct call *call, int64
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * t_3);
+                store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * t_3);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -1065,7 +1070,7 @@ TARGET_v4 APART void polysketch_r64_local_keys_v4(const struct call *call, int64
         /* key_g1 = (key_g1 * key_g2) * 0.125f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_g1 + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 + j)) * 0.125f);
+                store_v4(key_g1 + r * 80 + j, (load_v4(key_g1 + r * 80 + j) * load_v4(key_g2 + r * 80 + j)) * 0.125f);
             }
         }
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -1073,15 +1078,15 @@ TARGET_v4 APART void polysketch_r64_local_keys_v4(const struct call *call, int64
             /* key_features_2 = key_g1 * key_g1 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_g1 + (f % 64) * 64 + j) * load_v4(key_g1 +
-                        (((f % 64) + (f / 64)) % 64) * 64 + j));
+                    store_v4(key_features_2 + (f - f0) * 80 + j, load_v4(key_g1 + (f % 64) * 80 + j) * load_v4(key_g1 +
+                        (((f % 64) + (f / 64)) % 64) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
                         mask_v4), term, splat_v4(0));
                 }
@@ -1160,27 +1165,27 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64] */
-    float *const query_g2 = (float *)(void *)(part->work + 16384); /* [r: 64, i: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 16384); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 65536); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 65792); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 66048); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 66304); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(part->work + 20480); /* [r: 64, i: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(part->work + 20480); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 81920); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 82176); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 82432); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 82688); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 20480); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 40960); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 82688); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 103168); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_sum + i, splat_v4(0.0f));
@@ -1193,7 +1198,7 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        query_sum_in[vector] += load_v4(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v4(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1209,9 +1214,9 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
                 const vec_v4 t_7 = load_v4(query_sum + i) * 0.015625f;
                 vec_v4 query_sum_2_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_6 = load_v4(q_tile + d * 64 + i);
+                    const vec_v4 q_tile_6 = load_v4(q_tile + d * 80 + i);
                     const vec_v4 q_tile_new8 = q_tile_6 - t_7;
-                    store_v4(q_tile + d * 64 + i, q_tile_new8);
+                    store_v4(q_tile + d * 80 + i, q_tile_new8);
                     query_sum_2_in += q_tile_new8 * q_tile_new8;
                 }
                 store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in);
@@ -1220,7 +1225,7 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 t_9 = 1.0f / sqrt_v4((load_v4(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * t_9);
+                    store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * t_9);
                 }
             }
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
@@ -1230,7 +1235,7 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
             /* query_g1 = (query_g1 * query_g2) * 0.125f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_g1 + r * 64 + i, (load_v4(query_g1 + r * 64 + i) * load_v4(query_g2 + r * 64 + i)) *
+                    store_v4(query_g1 + r * 80 + i, (load_v4(query_g1 + r * 80 + i) * load_v4(query_g2 + r * 80 + i)) *
                         0.125f);
                 }
             }
@@ -1243,7 +1248,7 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_from_state + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -1258,9 +1263,9 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 query_3_new10 = (load_v4(query_g1 + (f % 64) * 64 + i) * load_v4(query_g1 +
-                                (((f % 64) + (f / 64)) % 64) * 64 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
-                            store_v4(query_3 + (f - f0) * 64 + i, query_3_new10);
+                            const vec_v4 query_3_new10 = (load_v4(query_g1 + (f % 64) * 80 + i) * load_v4(query_g1 +
+                                (((f % 64) + (f / 64)) % 64) * 80 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
+                            store_v4(query_3 + (f - f0) * 80 + i, query_3_new10);
                             row_sum_from_state_in[vector] += query_3_new10 * (state_sum[(chunk - chunk0) * 135200 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -1281,14 +1286,14 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum + e * 80 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_sum_3 + j, splat_v4(0.0f));
@@ -1301,7 +1306,7 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            key_sum_3_in[vector] += load_v4(k_tile_2 + d * 64 + j);
+                            key_sum_3_in[vector] += load_v4(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -1317,9 +1322,9 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
                     const vec_v4 t_12 = load_v4(key_sum_3 + j) * 0.015625f;
                     vec_v4 key_sum_4_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_2_11 = load_v4(k_tile_2 + d * 64 + j);
+                        const vec_v4 k_tile_2_11 = load_v4(k_tile_2 + d * 80 + j);
                         const vec_v4 k_tile_2_new13 = k_tile_2_11 - t_12;
-                        store_v4(k_tile_2 + d * 64 + j, k_tile_2_new13);
+                        store_v4(k_tile_2 + d * 80 + j, k_tile_2_new13);
                         key_sum_4_in += k_tile_2_new13 * k_tile_2_new13;
                     }
                     store_v4(key_sum_4 + j, load_v4(key_sum_4 + j) + key_sum_4_in);
@@ -1328,7 +1333,7 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(key_sum_4 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(k_tile_2 + d * 64 + j, load_v4(k_tile_2 + d * 64 + j) * t_14);
+                        store_v4(k_tile_2 + d * 80 + j, load_v4(k_tile_2 + d * 80 + j) * t_14);
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
@@ -1340,11 +1345,11 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
                         const ints_v4 t_15 = (i0 + i + lane_v4) + query_start;
                         vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_16 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_16 = load_v4(score + j * 80 + i);
                             const vec_v4 t_17 = score_16 * score_16;
                             const vec_v4 score_new18 = pick_v4(__builtin_convertvector(((j0 + j) <= t_15) &
                                 (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v4), t_17 * t_17, splat_v4(0.0f));
-                            store_v4(score + j * 64 + i, score_new18);
+                            store_v4(score + j * 80 + i, score_new18);
                             row_sum_in += score_new18;
                         }
                         add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1359,10 +1364,10 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                const vec_v4 score_19 = load_v4(score + j * 64 + i);
+                                const vec_v4 score_19 = load_v4(score + j * 80 + i);
                                 const vec_v4 t_20 = score_19 * score_19;
                                 const vec_v4 score_new21 = t_20 * t_20;
-                                store_v4(score + j * 64 + i, score_new21);
+                                store_v4(score + j * 80 + i, score_new21);
                                 row_sum_in[vector] += score_new21;
                             }
                         }
@@ -1383,7 +1388,7 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
                                 & (-(int64_t)t_22), mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -1394,12 +1399,12 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
                 const vec_v4 t_23 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
                 const mask_v4 t_24 = t_23 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_24, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_23));
+                    store_v4(sum + e * 80 + i, pick_v4(t_24, splat_v4(0.0f),
+                        (load_v4(sum + e * 80 + i) + load_v4(sum_from_state + e * 80 + i)) / t_23));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v4(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -1456,11 +1461,11 @@ TARGET_v4 APART void polysketch_r64_local_few_begin_v4(const struct call *call, 
     float *const query_g1 = (float *)(void *)(part->shared + 33280); /* [r: 64, r_q: 64] */
     float *const query_g2 = (float *)(void *)(part->shared + 49664); /* [r: 64, r_q: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 66048); /* [r: 64, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 16); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum + r_q, splat_v4(0.0f));
@@ -1469,7 +1474,7 @@ TARGET_v4 APART void polysketch_r64_local_few_begin_v4(const struct call *call, 
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v4(q_tile + d * 64 + r_q);
+            query_sum_in += load_v4(q_tile + d * 80 + r_q);
         }
         store_v4(query_sum + r_q, load_v4(query_sum + r_q) + query_sum_in);
     }
@@ -1482,7 +1487,7 @@ TARGET_v4 APART void polysketch_r64_local_few_begin_v4(const struct call *call, 
         const vec_v4 t_0 = load_v4(query_sum + r_q) * 0.015625f;
         vec_v4 query_sum_2_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_new1 = load_v4(q_tile + d * 64 + r_q) - t_0;
+            const vec_v4 query_new1 = load_v4(q_tile + d * 80 + r_q) - t_0;
             store_v4(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -1496,9 +1501,9 @@ TARGET_v4 APART void polysketch_r64_local_few_begin_v4(const struct call *call, 
         }
     }
     /* query_g1[r][r_q] = sum over d of sketch_g1 * query_2 */
-    dot5_v4(round_up(r_q1 - r_q0, 16), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
+    dot11_v4(round_up(r_q1 - r_q0, 16), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * query_2 */
-    dot5_v4(round_up(r_q1 - r_q0, 16), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
+    dot11_v4(round_up(r_q1 - r_q0, 16), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
     /* query_3 = (query_g1 * query_g2) * 0.125f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         for (int64_t r = 0; r < 64; r++) {
@@ -1625,9 +1630,9 @@ TARGET_v4 APART void polysketch_r64_local_few_keys_v4(const struct call *call, i
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
+        dot12_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
+        dot12_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.125f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1636,9 +1641,9 @@ TARGET_v4 APART void polysketch_r64_local_few_keys_v4(const struct call *call, i
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
-        dot12_v4(round_up(j1 - j0, 16), rows, query_3, key_g1, score);
+        dot13_v4(round_up(j1 - j0, 16), rows, query_3, key_g1, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
-        dot12_v4(round_up(j1 - j0, 16), rows, query_2, k_tile, score_2);
+        dot13_v4(round_up(j1 - j0, 16), rows, query_2, k_tile, score_2);
         /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1678,7 +1683,7 @@ TARGET_v4 APART void polysketch_r64_local_few_keys_v4(const struct call *call, i
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot13_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 in_region[8] = {0};
                 const int64_t t_14 = (r_q % n_q) + query_start;
@@ -1689,7 +1694,7 @@ TARGET_v4 APART void polysketch_r64_local_few_keys_v4(const struct call *call, i
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot15_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -2240,51 +2245,56 @@ TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot11_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot12_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -2599,12 +2609,12 @@ TARGET_v3 APART void polysketch_r64_local_keys_v3(const struct call *call, int64
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 64, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 16384); /* [r: 64, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 16384); /* [f: 192, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 64, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 20480); /* [r: 64, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 20480); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 32768); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 40960); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 8) {
         store_v3(state_sum + (chunk - chunk0) * 135200 + f, splat_v3(0.0f));
@@ -2620,7 +2630,7 @@ TARGET_v3 APART void polysketch_r64_local_keys_v3(const struct call *call, int64
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_sum + j, splat_v3(0.0f));
@@ -2633,7 +2643,7 @@ TARGET_v3 APART void polysketch_r64_local_keys_v3(const struct call *call, int64
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_in[vector] += load_v3(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_v3(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -2649,9 +2659,9 @@ TARGET_v3 APART void polysketch_r64_local_keys_v3(const struct call *call, int64
             const vec_v3 t_1 = load_v3(key_sum + j) * 0.015625f;
             vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 80 + j);
                 const vec_v3 k_tile_new2 = k_tile_0 - t_1;
-                store_v3(k_tile + d * 64 + j, k_tile_new2);
+                store_v3(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
@@ -2660,7 +2670,7 @@ TARGET_v3 APART void polysketch_r64_local_keys_v3(const struct call *call, int64
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * t_3);
+                store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * t_3);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -2670,7 +2680,7 @@ TARGET_v3 APART void polysketch_r64_local_keys_v3(const struct call *call, int64
         /* key_g1 = (key_g1 * key_g2) * 0.125f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_g1 + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 + j)) * 0.125f);
+                store_v3(key_g1 + r * 80 + j, (load_v3(key_g1 + r * 80 + j) * load_v3(key_g2 + r * 80 + j)) * 0.125f);
             }
         }
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -2678,15 +2688,15 @@ TARGET_v3 APART void polysketch_r64_local_keys_v3(const struct call *call, int64
             /* key_features_2 = key_g1 * key_g1 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_g1 + (f % 64) * 64 + j) * load_v3(key_g1 +
-                        (((f % 64) + (f / 64)) % 64) * 64 + j));
+                    store_v3(key_features_2 + (f - f0) * 80 + j, load_v3(key_g1 + (f % 64) * 80 + j) * load_v3(key_g1 +
+                        (((f % 64) + (f / 64)) % 64) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 64 + j);
+                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
                         mask_v3), term, splat_v3(0));
                 }
@@ -2765,27 +2775,27 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64] */
-    float *const query_g2 = (float *)(void *)(part->work + 16384); /* [r: 64, i: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 16384); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 65536); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 65792); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 66048); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 66304); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(part->work + 20480); /* [r: 64, i: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(part->work + 20480); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 81920); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 82176); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 82432); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 82688); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 20480); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 40960); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 82688); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 103168); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_sum + i, splat_v3(0.0f));
@@ -2798,7 +2808,7 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        query_sum_in[vector] += load_v3(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_v3(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -2814,9 +2824,9 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                 const vec_v3 t_7 = load_v3(query_sum + i) * 0.015625f;
                 vec_v3 query_sum_2_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 q_tile_6 = load_v3(q_tile + d * 64 + i);
+                    const vec_v3 q_tile_6 = load_v3(q_tile + d * 80 + i);
                     const vec_v3 q_tile_new8 = q_tile_6 - t_7;
-                    store_v3(q_tile + d * 64 + i, q_tile_new8);
+                    store_v3(q_tile + d * 80 + i, q_tile_new8);
                     query_sum_2_in += q_tile_new8 * q_tile_new8;
                 }
                 store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in);
@@ -2825,7 +2835,7 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_9 = 1.0f / sqrt_v3((load_v3(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * t_9);
+                    store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * t_9);
                 }
             }
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
@@ -2835,7 +2845,7 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
             /* query_g1 = (query_g1 * query_g2) * 0.125f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_g1 + r * 64 + i, (load_v3(query_g1 + r * 64 + i) * load_v3(query_g2 + r * 64 + i)) *
+                    store_v3(query_g1 + r * 80 + i, (load_v3(query_g1 + r * 80 + i) * load_v3(query_g2 + r * 80 + i)) *
                         0.125f);
                 }
             }
@@ -2848,7 +2858,7 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_from_state + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -2863,9 +2873,9 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 query_3_new10 = (load_v3(query_g1 + (f % 64) * 64 + i) * load_v3(query_g1 +
-                                (((f % 64) + (f / 64)) % 64) * 64 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
-                            store_v3(query_3 + (f - f0) * 64 + i, query_3_new10);
+                            const vec_v3 query_3_new10 = (load_v3(query_g1 + (f % 64) * 80 + i) * load_v3(query_g1 +
+                                (((f % 64) + (f / 64)) % 64) * 80 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
+                            store_v3(query_3 + (f - f0) * 80 + i, query_3_new10);
                             row_sum_from_state_in[vector] += query_3_new10 * (state_sum[(chunk - chunk0) * 135200 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -2886,14 +2896,14 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum + e * 80 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_sum_3 + j, splat_v3(0.0f));
@@ -2906,7 +2916,7 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            key_sum_3_in[vector] += load_v3(k_tile_2 + d * 64 + j);
+                            key_sum_3_in[vector] += load_v3(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -2922,9 +2932,9 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                     const vec_v3 t_12 = load_v3(key_sum_3 + j) * 0.015625f;
                     vec_v3 key_sum_4_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 k_tile_2_11 = load_v3(k_tile_2 + d * 64 + j);
+                        const vec_v3 k_tile_2_11 = load_v3(k_tile_2 + d * 80 + j);
                         const vec_v3 k_tile_2_new13 = k_tile_2_11 - t_12;
-                        store_v3(k_tile_2 + d * 64 + j, k_tile_2_new13);
+                        store_v3(k_tile_2 + d * 80 + j, k_tile_2_new13);
                         key_sum_4_in += k_tile_2_new13 * k_tile_2_new13;
                     }
                     store_v3(key_sum_4 + j, load_v3(key_sum_4 + j) + key_sum_4_in);
@@ -2933,7 +2943,7 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(key_sum_4 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(k_tile_2 + d * 64 + j, load_v3(k_tile_2 + d * 64 + j) * t_14);
+                        store_v3(k_tile_2 + d * 80 + j, load_v3(k_tile_2 + d * 80 + j) * t_14);
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
@@ -2945,11 +2955,11 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                         const ints_v3 t_15 = (i0 + i + lane_v3) + query_start;
                         vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_16 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_16 = load_v3(score + j * 80 + i);
                             const vec_v3 t_17 = score_16 * score_16;
                             const vec_v3 score_new18 = pick_v3(__builtin_convertvector(((j0 + j) <= t_15) &
                                 (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v3), t_17 * t_17, splat_v3(0.0f));
-                            store_v3(score + j * 64 + i, score_new18);
+                            store_v3(score + j * 80 + i, score_new18);
                             row_sum_in += score_new18;
                         }
                         add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -2964,10 +2974,10 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                const vec_v3 score_19 = load_v3(score + j * 64 + i);
+                                const vec_v3 score_19 = load_v3(score + j * 80 + i);
                                 const vec_v3 t_20 = score_19 * score_19;
                                 const vec_v3 score_new21 = t_20 * t_20;
-                                store_v3(score + j * 64 + i, score_new21);
+                                store_v3(score + j * 80 + i, score_new21);
                                 row_sum_in[vector] += score_new21;
                             }
                         }
@@ -2988,7 +2998,7 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
                                 & (-(int64_t)t_22), mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -2999,12 +3009,12 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                 const vec_v3 t_23 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
                 const mask_v3 t_24 = t_23 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_24, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_23));
+                    store_v3(sum + e * 80 + i, pick_v3(t_24, splat_v3(0.0f),
+                        (load_v3(sum + e * 80 + i) + load_v3(sum_from_state + e * 80 + i)) / t_23));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_v3(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -3061,11 +3071,11 @@ TARGET_v3 APART void polysketch_r64_local_few_begin_v3(const struct call *call, 
     float *const query_g1 = (float *)(void *)(part->shared + 33280); /* [r: 64, r_q: 64] */
     float *const query_g2 = (float *)(void *)(part->shared + 49664); /* [r: 64, r_q: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 66048); /* [r: 64, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 8); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum + r_q, splat_v3(0.0f));
@@ -3074,7 +3084,7 @@ TARGET_v3 APART void polysketch_r64_local_few_begin_v3(const struct call *call, 
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v3(q_tile + d * 64 + r_q);
+            query_sum_in += load_v3(q_tile + d * 80 + r_q);
         }
         store_v3(query_sum + r_q, load_v3(query_sum + r_q) + query_sum_in);
     }
@@ -3087,7 +3097,7 @@ TARGET_v3 APART void polysketch_r64_local_few_begin_v3(const struct call *call, 
         const vec_v3 t_0 = load_v3(query_sum + r_q) * 0.015625f;
         vec_v3 query_sum_2_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_new1 = load_v3(q_tile + d * 64 + r_q) - t_0;
+            const vec_v3 query_new1 = load_v3(q_tile + d * 80 + r_q) - t_0;
             store_v3(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -3101,9 +3111,9 @@ TARGET_v3 APART void polysketch_r64_local_few_begin_v3(const struct call *call, 
         }
     }
     /* query_g1[r][r_q] = sum over d of sketch_g1 * query_2 */
-    dot5_v3(round_up(r_q1 - r_q0, 8), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
+    dot11_v3(round_up(r_q1 - r_q0, 8), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * query_2 */
-    dot5_v3(round_up(r_q1 - r_q0, 8), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
+    dot11_v3(round_up(r_q1 - r_q0, 8), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
     /* query_3 = (query_g1 * query_g2) * 0.125f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 64; r++) {
@@ -3230,9 +3240,9 @@ TARGET_v3 APART void polysketch_r64_local_few_keys_v3(const struct call *call, i
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_v3(round_up(j1 - j0, 8), sketch_g1, k_tile, key_g1);
+        dot12_v3(round_up(j1 - j0, 8), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
+        dot12_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.125f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3241,9 +3251,9 @@ TARGET_v3 APART void polysketch_r64_local_few_keys_v3(const struct call *call, i
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
-        dot12_v3(round_up(j1 - j0, 8), rows, query_3, key_g1, score);
+        dot13_v3(round_up(j1 - j0, 8), rows, query_3, key_g1, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
-        dot12_v3(round_up(j1 - j0, 8), rows, query_2, k_tile, score_2);
+        dot13_v3(round_up(j1 - j0, 8), rows, query_2, k_tile, score_2);
         /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3283,7 +3293,7 @@ TARGET_v3 APART void polysketch_r64_local_few_keys_v3(const struct call *call, i
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 in_region[16] = {0};
                 const int64_t t_14 = (r_q % n_q) + query_start;
@@ -3294,7 +3304,7 @@ TARGET_v3 APART void polysketch_r64_local_few_keys_v3(const struct call *call, i
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -3834,51 +3844,56 @@ APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot6_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot7_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot12_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot13_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
@@ -4194,12 +4209,12 @@ APART void polysketch_r64_local_keys_any(const struct call *call, int64_t task, 
     const float *const sketch_g2 = call->params->sketch_g2;
     float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
     float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 64, j: 64] */
-    float *const key_g2 = (float *)(void *)(part->work + 16384); /* [r: 64, j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 16384); /* [f: 192, j: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 64, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(part->work + 20480); /* [r: 64, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(part->work + 20480); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 32768); /* [d: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 40960); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 4) {
         store_any(state_sum + (chunk - chunk0) * 135200 + f, splat_any(0.0f));
@@ -4215,7 +4230,7 @@ APART void polysketch_r64_local_keys_any(const struct call *call, int64_t task, 
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_sum + j, splat_any(0.0f));
@@ -4228,7 +4243,7 @@ APART void polysketch_r64_local_keys_any(const struct call *call, int64_t task, 
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_in[vector] += load_any(k_tile + d * 64 + j);
+                    key_sum_in[vector] += load_any(k_tile + d * 80 + j);
                 }
             }
             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -4244,9 +4259,9 @@ APART void polysketch_r64_local_keys_any(const struct call *call, int64_t task, 
             const vec_any t_1 = load_any(key_sum + j) * 0.015625f;
             vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_0 = load_any(k_tile + d * 80 + j);
                 const vec_any k_tile_new2 = k_tile_0 - t_1;
-                store_any(k_tile + d * 64 + j, k_tile_new2);
+                store_any(k_tile + d * 80 + j, k_tile_new2);
                 key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
             store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
@@ -4255,7 +4270,7 @@ APART void polysketch_r64_local_keys_any(const struct call *call, int64_t task, 
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_3 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * t_3);
+                store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * t_3);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -4265,7 +4280,7 @@ APART void polysketch_r64_local_keys_any(const struct call *call, int64_t task, 
         /* key_g1 = (key_g1 * key_g2) * 0.125f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_g1 + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 + j)) *
+                store_any(key_g1 + r * 80 + j, (load_any(key_g1 + r * 80 + j) * load_any(key_g2 + r * 80 + j)) *
                     0.125f);
             }
         }
@@ -4274,15 +4289,15 @@ APART void polysketch_r64_local_keys_any(const struct call *call, int64_t task, 
             /* key_features_2 = key_g1 * key_g1 */
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_g1 + (f % 64) * 64 + j) * load_any(key_g1
-                        + (((f % 64) + (f / 64)) % 64) * 64 + j));
+                    store_any(key_features_2 + (f - f0) * 80 + j, load_any(key_g1 + (f % 64) * 80 + j) * load_any(key_g1
+                        + (((f % 64) + (f / 64)) % 64) * 80 + j));
                 }
             }
             /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_features_2 + (f - f0) * 64 + j);
+                    const vec_any term = load_any(key_features_2 + (f - f0) * 80 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                         mask_any), term, splat_any(0));
                 }
@@ -4361,27 +4376,27 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
     float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
     float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64] */
-    float *const query_g2 = (float *)(void *)(part->work + 16384); /* [r: 64, i: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 16384); /* [f: 192, i: 64] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 65536); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 65792); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 66048); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 66304); /* [e: 64, i: 64] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [e: 64, i: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(part->work + 20480); /* [r: 64, i: 64 of 80] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(part->work + 20480); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 81920); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(part->work + 82176); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 82432); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 82688); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 20480); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 40960); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    float *const q_tile = (float *)(void *)(part->work + 82688); /* [d: 64, i: 64] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 103168); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_sum + i, splat_any(0.0f));
@@ -4394,7 +4409,7 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        query_sum_in[vector] += load_any(q_tile + d * 64 + i);
+                        query_sum_in[vector] += load_any(q_tile + d * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -4410,9 +4425,9 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                 const vec_any t_7 = load_any(query_sum + i) * 0.015625f;
                 vec_any query_sum_2_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_any q_tile_6 = load_any(q_tile + d * 64 + i);
+                    const vec_any q_tile_6 = load_any(q_tile + d * 80 + i);
                     const vec_any q_tile_new8 = q_tile_6 - t_7;
-                    store_any(q_tile + d * 64 + i, q_tile_new8);
+                    store_any(q_tile + d * 80 + i, q_tile_new8);
                     query_sum_2_in += q_tile_new8 * q_tile_new8;
                 }
                 store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in);
@@ -4421,7 +4436,7 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_9 = 1.0f / sqrt_any((load_any(query_sum_2 + i) * 0.015625f) + 1e-05f);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * t_9);
+                    store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * t_9);
                 }
             }
             /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
@@ -4431,7 +4446,7 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
             /* query_g1 = (query_g1 * query_g2) * 0.125f */
             for (int64_t r = 0; r < 64; r++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_g1 + r * 64 + i, (load_any(query_g1 + r * 64 + i) * load_any(query_g2 + r * 64 + i))
+                    store_any(query_g1 + r * 80 + i, (load_any(query_g1 + r * 80 + i) * load_any(query_g2 + r * 80 + i))
                         * 0.125f);
                 }
             }
@@ -4444,7 +4459,7 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
             /* sum_from_state = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_from_state + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -4459,9 +4474,9 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                     }
                     for (int64_t f = f0; f < f1; f++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any query_3_new10 = (load_any(query_g1 + (f % 64) * 64 + i) * load_any(query_g1 +
-                                (((f % 64) + (f / 64)) % 64) * 64 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
-                            store_any(query_3 + (f - f0) * 64 + i, query_3_new10);
+                            const vec_any query_3_new10 = (load_any(query_g1 + (f % 64) * 80 + i) * load_any(query_g1 +
+                                (((f % 64) + (f / 64)) % 64) * 80 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
+                            store_any(query_3 + (f - f0) * 80 + i, query_3_new10);
                             row_sum_from_state_in[vector] += query_3_new10 * (state_sum[(chunk - chunk0) * 135200 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -4482,14 +4497,14 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum + e * 64 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+                    store_any(sum + e * 80 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
+                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
                 /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_sum_3 + j, splat_any(0.0f));
@@ -4502,7 +4517,7 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            key_sum_3_in[vector] += load_any(k_tile_2 + d * 64 + j);
+                            key_sum_3_in[vector] += load_any(k_tile_2 + d * 80 + j);
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -4518,9 +4533,9 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                     const vec_any t_12 = load_any(key_sum_3 + j) * 0.015625f;
                     vec_any key_sum_4_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_any k_tile_2_11 = load_any(k_tile_2 + d * 64 + j);
+                        const vec_any k_tile_2_11 = load_any(k_tile_2 + d * 80 + j);
                         const vec_any k_tile_2_new13 = k_tile_2_11 - t_12;
-                        store_any(k_tile_2 + d * 64 + j, k_tile_2_new13);
+                        store_any(k_tile_2 + d * 80 + j, k_tile_2_new13);
                         key_sum_4_in += k_tile_2_new13 * k_tile_2_new13;
                     }
                     store_any(key_sum_4 + j, load_any(key_sum_4 + j) + key_sum_4_in);
@@ -4529,7 +4544,7 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_14 = 1.0f / sqrt_any((load_any(key_sum_4 + j) * 0.015625f) + 1e-05f);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(k_tile_2 + d * 64 + j, load_any(k_tile_2 + d * 64 + j) * t_14);
+                        store_any(k_tile_2 + d * 80 + j, load_any(k_tile_2 + d * 80 + j) * t_14);
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
@@ -4541,11 +4556,11 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                         const ints_any t_15 = (i0 + i + lane_any) + query_start;
                         vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_16 = load_any(score + j * 64 + i);
+                            const vec_any score_16 = load_any(score + j * 80 + i);
                             const vec_any t_17 = score_16 * score_16;
                             const vec_any score_new18 = pick_any(__builtin_convertvector(((j0 + j) <= t_15) &
                                 (-(int64_t)((chunk * 256) <= (j0 + j))), mask_any), t_17 * t_17, splat_any(0.0f));
-                            store_any(score + j * 64 + i, score_new18);
+                            store_any(score + j * 80 + i, score_new18);
                             row_sum_in += score_new18;
                         }
                         add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -4560,10 +4575,10 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                const vec_any score_19 = load_any(score + j * 64 + i);
+                                const vec_any score_19 = load_any(score + j * 80 + i);
                                 const vec_any t_20 = score_19 * score_19;
                                 const vec_any score_new21 = t_20 * t_20;
-                                store_any(score + j * 64 + i, score_new21);
+                                store_any(score + j * 80 + i, score_new21);
                                 row_sum_in[vector] += score_new21;
                             }
                         }
@@ -4584,7 +4599,7 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
                                 & (-(int64_t)t_22), mask_any);
                         }
-                        add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                        add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                     }
                 } else
                     dot10_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -4595,12 +4610,12 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                 const vec_any t_23 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
                 const mask_any t_24 = t_23 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_24, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_23));
+                    store_any(sum + e * 80 + i, pick_any(t_24, splat_any(0.0f),
+                        (load_any(sum + e * 80 + i) + load_any(sum_from_state + e * 80 + i)) / t_23));
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            transpose_out_any(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -4657,11 +4672,11 @@ APART void polysketch_r64_local_few_begin_any(const struct call *call, int64_t t
     float *const query_g1 = (float *)(void *)(part->shared + 33280); /* [r: 64, r_q: 64] */
     float *const query_g2 = (float *)(void *)(part->shared + 49664); /* [r: 64, r_q: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 66048); /* [r: 64, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 4); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum + r_q, splat_any(0.0f));
@@ -4670,7 +4685,7 @@ APART void polysketch_r64_local_few_begin_any(const struct call *call, int64_t t
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_any(q_tile + d * 64 + r_q);
+            query_sum_in += load_any(q_tile + d * 80 + r_q);
         }
         store_any(query_sum + r_q, load_any(query_sum + r_q) + query_sum_in);
     }
@@ -4683,7 +4698,7 @@ APART void polysketch_r64_local_few_begin_any(const struct call *call, int64_t t
         const vec_any t_0 = load_any(query_sum + r_q) * 0.015625f;
         vec_any query_sum_2_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_new1 = load_any(q_tile + d * 64 + r_q) - t_0;
+            const vec_any query_new1 = load_any(q_tile + d * 80 + r_q) - t_0;
             store_any(query + d * 64 + r_q, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -4697,9 +4712,9 @@ APART void polysketch_r64_local_few_begin_any(const struct call *call, int64_t t
         }
     }
     /* query_g1[r][r_q] = sum over d of sketch_g1 * query_2 */
-    dot5_any(round_up(r_q1 - r_q0, 4), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 4), sketch_g1, query_2 + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * query_2 */
-    dot5_any(round_up(r_q1 - r_q0, 4), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 4), sketch_g2, query_2 + r_q0, query_g2 + r_q0);
     /* query_3 = (query_g1 * query_g2) * 0.125f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 64; r++) {
@@ -4826,9 +4841,9 @@ APART void polysketch_r64_local_few_keys_any(const struct call *call, int64_t ta
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_any(round_up(j1 - j0, 4), sketch_g1, k_tile, key_g1);
+        dot12_any(round_up(j1 - j0, 4), sketch_g1, k_tile, key_g1);
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
+        dot12_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.125f */
         for (int64_t r = 0; r < 64; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4837,9 +4852,9 @@ APART void polysketch_r64_local_few_keys_any(const struct call *call, int64_t ta
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
-        dot12_any(round_up(j1 - j0, 4), rows, query_3, key_g1, score);
+        dot13_any(round_up(j1 - j0, 4), rows, query_3, key_g1, score);
         /* score_2[r_q][j] = sum over d of query_2 * k_tile */
-        dot12_any(round_up(j1 - j0, 4), rows, query_2, k_tile, score_2);
+        dot13_any(round_up(j1 - j0, 4), rows, query_2, k_tile, score_2);
         /* score = select(((((r_q % n_q) + query_start) - floormod((r_q % n_q) + query_start,
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4879,7 +4894,7 @@ APART void polysketch_r64_local_few_keys_any(const struct call *call, int64_t ta
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any in_region[32] = {0};
                 const int64_t t_14 = (r_q % n_q) + query_start;
@@ -4890,7 +4905,7 @@ APART void polysketch_r64_local_few_keys_any(const struct call *call, int64_t ta
                     v_row, j1 - j0, in_region);
             }
         } else
-            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
@@ -5022,7 +5037,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 2634 && rows <= 64) return (struct version){.head = polysketch_r64_local_few_v4, .tile = 0,
             .own = 110592, .of_pair = 128, .shared = 115712, .slot = 16640, .slots = 4, .together = 1};
-        if (n_k >= 2634) return (struct version){.head = polysketch_r64_local_linear_v4, .tile = 0, .own = 99072,
+        if (n_k >= 2634) return (struct version){.head = polysketch_r64_local_linear_v4, .tile = 0, .own = 123648,
             .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = polysketch_r64_local_few_v4, .tile = 0,
             .own = 110592, .of_pair = 128, .shared = 115712, .slot = 16640, .slots = 4, .together = 1};
@@ -5033,7 +5048,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 2634 && rows <= 64) return (struct version){.head = polysketch_r64_local_few_v3, .tile = 0,
             .own = 110592, .of_pair = 128, .shared = 115712, .slot = 16640, .slots = 4, .together = 1};
-        if (n_k >= 2634) return (struct version){.head = polysketch_r64_local_linear_v3, .tile = 0, .own = 99072,
+        if (n_k >= 2634) return (struct version){.head = polysketch_r64_local_linear_v3, .tile = 0, .own = 123648,
             .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = polysketch_r64_local_few_v3, .tile = 0,
             .own = 110592, .of_pair = 128, .shared = 115712, .slot = 16640, .slots = 4, .together = 1};
@@ -5042,7 +5057,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #endif
     if (n_k >= 2634 && rows <= 64) return (struct version){.head = polysketch_r64_local_few_any, .tile = 0,
         .own = 110592, .of_pair = 128, .shared = 115712, .slot = 16640, .slots = 4, .together = 1};
-    if (n_k >= 2634) return (struct version){.head = polysketch_r64_local_linear_any, .tile = 0, .own = 99072,
+    if (n_k >= 2634) return (struct version){.head = polysketch_r64_local_linear_any, .tile = 0, .own = 123648,
         .of_token = 135200, .in_keys = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = polysketch_r64_local_few_any, .tile = 0,
         .own = 110592, .of_pair = 128, .shared = 115712, .slot = 16640, .slots = 4, .together = 1};

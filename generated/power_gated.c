@@ -26,12 +26,12 @@
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
    Linear from 5118 keys on: the weight is an inner product of 2080 features. The state is a sum over keys of 2080 x 65
    numbers.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 32 queries and 64 keys; 1688448 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 64 keys; 1688448 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 64 keys; 1688448 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 64 keys; 1704832 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 64 keys; 1704832 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 64 keys; 1704832 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -576,24 +576,24 @@ TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
@@ -623,14 +623,14 @@ TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
@@ -646,35 +646,35 @@ TARGET_v4 APART void dot11_v4(int64_t lanes, const float *a, const float *b, flo
 }
 TARGET_v4 APART void dot12_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot13_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/2080, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot14_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot15_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot16_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot17_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -704,20 +704,20 @@ TARGET_v4 static void power_gated_rows_v4(const struct call *call, int64_t task,
         * call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74240); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 90624); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 92672); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113152); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107008); /* [d: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 123392); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 123648); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 133632); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 154112); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 154368); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -727,7 +727,7 @@ TARGET_v4 static void power_gated_rows_v4(const struct call *call, int64_t task,
     /* q_tile = q_tile * 0.125f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.125f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.125f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -738,8 +738,8 @@ TARGET_v4 static void power_gated_rows_v4(const struct call *call, int64_t task,
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum + e * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -757,11 +757,11 @@ TARGET_v4 static void power_gated_rows_v4(const struct call *call, int64_t task,
                 const vec_v4 log_decay_q_low_tile_3 = load_v4(log_decay_q_low_tile + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_1 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_1 = load_v4(score + j * 80 + i);
                     const vec_v4 score_new4 = pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
                         (score_1 * score_1) * exp2_v4(((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) +
                         (log_decay_q_low_tile_3 - log_decay_k_low[(j0 + j)])) * 1.442695f), splat_v4(0.0f));
-                    store_v4(score + j * 64 + i, score_new4);
+                    store_v4(score + j * 80 + i, score_new4);
                     row_sum_in += score_new4;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -775,10 +775,10 @@ TARGET_v4 static void power_gated_rows_v4(const struct call *call, int64_t task,
                 const vec_v4 log_decay_q_low_tile_7 = load_v4(log_decay_q_low_tile + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_5 = load_v4(score + j * 80 + i);
                     const vec_v4 score_new8 = (score_5 * score_5) * exp2_v4(((log_decay_q_tile_6 - log_decay_k[(j0 +
                         j)]) + (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_v4(score + j * 64 + i, score_new8);
+                    store_v4(score + j * 80 + i, score_new8);
                     row_sum_in += score_new8;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -795,7 +795,7 @@ TARGET_v4 static void power_gated_rows_v4(const struct call *call, int64_t task,
                     in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
                         mask_v4);
                 }
-                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -805,7 +805,7 @@ TARGET_v4 static void power_gated_rows_v4(const struct call *call, int64_t task,
         const vec_v4 t_9 = load_v4(row_sum + i) + 1.0f;
         const mask_v4 t_10 = t_9 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_10, splat_v4(0.0f), load_v4(sum + e * 64 + i) / t_9));
+            store_v4(sum + e * 80 + i, pick_v4(t_10, splat_v4(0.0f), load_v4(sum + e * 80 + i) / t_9));
         }
     }
     if (saved_0) {
@@ -816,7 +816,7 @@ TARGET_v4 static void power_gated_rows_v4(const struct call *call, int64_t task,
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -875,12 +875,12 @@ TARGET_v4 APART void power_gated_keys_v4(const struct call *call, int64_t task, 
         members + m) * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 65536); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 65792); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 81920); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 82176); /* [j: 64] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 16) {
         store_v4(state_sum + (chunk - chunk0) * 135200 + f, splat_v4(0.0f));
@@ -896,7 +896,7 @@ TARGET_v4 APART void power_gated_keys_v4(const struct call *call, int64_t task, 
     for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -913,15 +913,15 @@ TARGET_v4 APART void power_gated_keys_v4(const struct call *call, int64_t task, 
                 const vec_v4 t_2 = exp2_v4(((log_decay_chunk_0 - load_v4(log_decay_k_tile + j)) + (log_decay_chunk_low_1
                     - load_v4(log_decay_k_low_tile + j))) * 1.442695f);
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v4(key_features + (f - f0) * 64 + j, (load_v4(k_tile + (f % 64) * 64 + j) * load_v4(k_tile +
-                        (((f % 64) + (f / 64)) % 64) * 64 + j)) * t_2);
+                    store_v4(key_features + (f - f0) * 80 + j, (load_v4(k_tile + (f % 64) * 80 + j) * load_v4(k_tile +
+                        (((f % 64) + (f / 64)) % 64) * 80 + j)) * t_2);
                 }
             }
             /* state_sum += key_features */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_features + (f - f0) * 64 + j);
+                    const vec_v4 term = load_v4(key_features + (f - f0) * 80 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
                         mask_v4), term, splat_v4(0));
                 }
@@ -1273,15 +1273,15 @@ TARGET_v4 static void power_gated_saved_v4(const struct call *call, int64_t task
         * call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92416); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74240); /* [d: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 90624); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 90880); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 92672); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 113152); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 113408); /* [i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -1291,7 +1291,7 @@ TARGET_v4 static void power_gated_saved_v4(const struct call *call, int64_t task
     /* q_tile = q_tile * 0.125f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.125f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.125f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1312,11 +1312,11 @@ TARGET_v4 static void power_gated_saved_v4(const struct call *call, int64_t task
                 const vec_v4 log_decay_q_low_tile_3 = load_v4(log_decay_q_low_tile + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_1 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_1 = load_v4(score + j * 80 + i);
                     const vec_v4 score_new4 = pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
                         (score_1 * score_1) * exp2_v4(((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) +
                         (log_decay_q_low_tile_3 - log_decay_k_low[(j0 + j)])) * 1.442695f), splat_v4(0.0f));
-                    store_v4(score + j * 64 + i, score_new4);
+                    store_v4(score + j * 80 + i, score_new4);
                     row_sum_in += score_new4;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1330,10 +1330,10 @@ TARGET_v4 static void power_gated_saved_v4(const struct call *call, int64_t task
                 const vec_v4 log_decay_q_low_tile_7 = load_v4(log_decay_q_low_tile + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_5 = load_v4(score + j * 80 + i);
                     const vec_v4 score_new8 = (score_5 * score_5) * exp2_v4(((log_decay_q_tile_6 - log_decay_k[(j0 +
                         j)]) + (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_v4(score + j * 64 + i, score_new8);
+                    store_v4(score + j * 80 + i, score_new8);
                     row_sum_in += score_new8;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1368,13 +1368,13 @@ TARGET_v4 static void power_gated_row_sums_v4(const struct call *call, int64_t t
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const query_sum = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 33024); /* [i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 41216); /* [i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 16);
+    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 16);
     /* saved_0_tile = saved_0, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
@@ -1390,7 +1390,7 @@ TARGET_v4 static void power_gated_row_sums_v4(const struct call *call, int64_t t
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                query_sum_in[vector] += load_v4(dout_tile + e * 64 + i) * (-load_v4(out_tile + e * 64 + i));
+                query_sum_in[vector] += load_v4(dout_tile + e * 80 + i) * (-load_v4(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1437,32 +1437,32 @@ TARGET_v4 static void power_gated_dq_dlog_decay_q_v4(const struct call *call, in
     const int64_t dout_row = call->p.dout.row;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [j: 288, i: 64] */
-    float *const weight_2 = (float *)(void *)(work + 147456); /* [j: 288, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 221184); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 221440); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 221696); /* [d: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 238080); /* [d: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [j: 288, i: 64 of 80] */
+    float *const weight_2 = (float *)(void *)(work + 184320); /* [j: 288, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 276480); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 276736); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 276992); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 297472); /* [d: 64, i: 64 of 80] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
         + m) * call->dlog_decay_q_at.head : NULL;
     const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    float *const dout_tile = (float *)(void *)(work + 254464); /* [e: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 317952); /* [e: 64, i: 64 of 80] */
     float *const saved_0_tile = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const q_tile = (float *)(void *)(work + 270848); /* [d: 64, i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 287232); /* [i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 287488); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 287744); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 338432); /* [d: 64, i: 64 of 80] */
+    float *const row_0_tile = (float *)(void *)(work + 358912); /* [i: 64] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 359168); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 359424); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 16);
     /* saved_0_tile = saved_0, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* row_0_tile = row_0, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         row_0_tile[i] = i < i1 - i0 ? row_0[(i0 + i)] : 0;
@@ -1476,7 +1476,7 @@ TARGET_v4 static void power_gated_dq_dlog_decay_q_v4(const struct call *call, in
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 saved_0_tile_0 = load_v4(saved_0_tile + i);
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(dout_tile + e * 64 + i, load_v4(dout_tile + e * 64 + i) * saved_0_tile_0);
+            store_v4(dout_tile + e * 80 + i, load_v4(dout_tile + e * 80 + i) * saved_0_tile_0);
         }
     }
     if (dlog_decay_q) {
@@ -1490,8 +1490,8 @@ TARGET_v4 static void power_gated_dq_dlog_decay_q_v4(const struct call *call, in
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(sum + d * 64 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + d * 64 + i, splat_v4(0.0f));
+                store_v4(sum + d * 80 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + d * 80 + i, splat_v4(0.0f));
             }
         }
     }
@@ -1512,15 +1512,15 @@ TARGET_v4 static void power_gated_dq_dlog_decay_q_v4(const struct call *call, in
             const vec_v4 log_decay_q_tile_5 = load_v4(log_decay_q_tile + i);
             const vec_v4 log_decay_q_low_tile_6 = load_v4(log_decay_q_low_tile + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_2_1 = load_v4(score_2 + j * 64 + i);
+                const vec_v4 score_2_1 = load_v4(score_2 + j * 80 + i);
                 const vec_v4 score_2_new3 = score_2_1 + row_0_tile_2;
-                store_v4(score_2 + j * 64 + i, score_2_new3);
-                const vec_v4 score_4 = load_v4(score + j * 64 + i);
+                store_v4(score_2 + j * 80 + i, score_2_new3);
+                const vec_v4 score_4 = load_v4(score + j * 80 + i);
                 const vec_v4 t_7 = exp2_v4(((log_decay_q_tile_5 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_6 -
                     log_decay_k_low[(j0 + j)])) * 1.442695f);
-                store_v4(weight_2 + j * 64 + i, score_2_new3 * ((score_4 * t_7) * 0.03125f));
+                store_v4(weight_2 + j * 80 + i, score_2_new3 * ((score_4 * t_7) * 0.03125f));
                 const vec_v4 t_8 = score_4 * 0.125f;
-                store_v4(score + j * 64 + i, score_2_new3 * ((t_8 * t_8) * t_7));
+                store_v4(score + j * 80 + i, score_2_new3 * ((t_8 * t_8) * t_7));
             }
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -1529,8 +1529,8 @@ TARGET_v4 static void power_gated_dq_dlog_decay_q_v4(const struct call *call, in
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const ints_v4 t_9 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9, mask_v4),
-                            load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                        store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9, mask_v4),
+                            load_v4(score + j * 80 + i), splat_v4(0.0f)));
                     }
                 }
             }
@@ -1544,7 +1544,7 @@ TARGET_v4 static void power_gated_dq_dlog_decay_q_v4(const struct call *call, in
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        row_sum_in[vector] += load_v4(score + j * 64 + i);
+                        row_sum_in[vector] += load_v4(score + j * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1558,8 +1558,8 @@ TARGET_v4 static void power_gated_dq_dlog_decay_q_v4(const struct call *call, in
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const ints_v4 t_10 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight_2 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4),
-                            load_v4(weight_2 + j * 64 + i), splat_v4(0.0f)));
+                        store_v4(weight_2 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4),
+                            load_v4(weight_2 + j * 80 + i), splat_v4(0.0f)));
                     }
                 }
             }
@@ -1576,7 +1576,7 @@ TARGET_v4 static void power_gated_dq_dlog_decay_q_v4(const struct call *call, in
                         in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
                             mask_v4);
                     }
-                    add_seen_v4(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_2 + j * 64, in_region, i1 - i0);
+                    add_seen_v4(64, sum, 80, k + j0 * k_row + j * k_row, 1, weight_2 + j * 80, in_region, i1 - i0);
                 }
             } else
                 dot2_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, weight_2, sum, sum_compensation);
@@ -1586,7 +1586,7 @@ TARGET_v4 static void power_gated_dq_dlog_decay_q_v4(const struct call *call, in
         /* sum = sum */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(sum + d * 64 + i, load_v4(sum + d * 64 + i));
+                store_v4(sum + d * 80 + i, load_v4(sum + d * 80 + i));
             }
         }
     }
@@ -1598,7 +1598,7 @@ TARGET_v4 static void power_gated_dq_dlog_decay_q_v4(const struct call *call, in
     }
     if (dq) {
         /* dq = sum, transposed back */
-        transpose_out_v4(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 16);
+        transpose_out_v4(sum, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 16);
     }
     if (dlog_decay_q) {
         /* dlog_decay_q = row_sum */
@@ -1645,34 +1645,34 @@ TARGET_v4 static void power_gated_dk_dv_v4(const struct call *call, int64_t task
     const int64_t saved_0_head = call->p.n_q;
     const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t row_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const weight = (float *)(void *)(work + 147456); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 221184); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 237568); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 253952); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 270336); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const weight = (float *)(void *)(work + 184320); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 276480); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 296960); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 317440); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 337920); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 286720); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 303104); /* [e: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 319488); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 319744); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(work + 358400); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 378880); /* [e: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 399360); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 399616); /* [j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 16);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
+        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 16);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
+                store_v4(sum + e * 80 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 80 + j, splat_v4(0.0f));
             }
         }
     }
@@ -1680,8 +1680,8 @@ TARGET_v4 static void power_gated_dk_dv_v4(const struct call *call, int64_t task
         /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
-                store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
+                store_v4(sum_2 + d * 80 + j, splat_v4(0.0f));
+                store_v4(sum_2_compensation + d * 80 + j, splat_v4(0.0f));
             }
         }
     }
@@ -1711,8 +1711,8 @@ TARGET_v4 static void power_gated_dk_dv_v4(const struct call *call, int64_t task
                     const vec_v4 log_decay_k_tile_1 = load_v4(log_decay_k_tile + j);
                     const vec_v4 log_decay_k_low_tile_2 = load_v4(log_decay_k_low_tile + j);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        const vec_v4 t_0 = load_v4(score + i * 64 + j) * 0.125f;
-                        store_v4(weight + i * 64 + j, ((t_0 * t_0) * exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 +
+                        const vec_v4 t_0 = load_v4(score + i * 80 + j) * 0.125f;
+                        store_v4(weight + i * 80 + j, ((t_0 * t_0) * exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 +
                             i)]) - log_decay_k_tile_1) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
                             log_decay_k_low_tile_2)) * 1.442695f)) * (saved_0[m * saved_0_head + (i0 + i)]));
                     }
@@ -1724,8 +1724,8 @@ TARGET_v4 static void power_gated_dk_dv_v4(const struct call *call, int64_t task
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_3 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(weight + i * 64 + j, pick_v4(__builtin_convertvector(t_3 <= ((i0 + i) +
-                                query_start), mask_v4), load_v4(weight + i * 64 + j), splat_v4(0.0f)));
+                            store_v4(weight + i * 80 + j, pick_v4(__builtin_convertvector(t_3 <= ((i0 + i) +
+                                query_start), mask_v4), load_v4(weight + i * 80 + j), splat_v4(0.0f)));
                         }
                     }
                 }
@@ -1743,8 +1743,8 @@ TARGET_v4 static void power_gated_dk_dv_v4(const struct call *call, int64_t task
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_4, mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            weight + i * 64, in_region, j1 - j0);
+                        add_seen_v4(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            weight + i * 80, in_region, j1 - j0);
                     }
                 } else
                     dot2_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight, sum,
@@ -1757,8 +1757,8 @@ TARGET_v4 static void power_gated_dk_dv_v4(const struct call *call, int64_t task
                     const vec_v4 log_decay_k_tile_5 = load_v4(log_decay_k_tile + j);
                     const vec_v4 log_decay_k_low_tile_6 = load_v4(log_decay_k_low_tile + j);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(score_2 + i * 64 + j, ((load_v4(score_2 + i * 64 + j) * (saved_0[m * saved_0_head + (i0
-                            + i)])) + (row_0[m * row_0_head + (i0 + i)])) * ((load_v4(score + i * 64 + j) *
+                        store_v4(score_2 + i * 80 + j, ((load_v4(score_2 + i * 80 + j) * (saved_0[m * saved_0_head + (i0
+                            + i)])) + (row_0[m * row_0_head + (i0 + i)])) * ((load_v4(score + i * 80 + j) *
                             exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_5) +
                             ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_6)) *
                             1.442695f)) * 0.03125f));
@@ -1771,8 +1771,8 @@ TARGET_v4 static void power_gated_dk_dv_v4(const struct call *call, int64_t task
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_7 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_7 <= ((i0 + i) +
-                                query_start), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
+                            store_v4(score_2 + i * 80 + j, pick_v4(__builtin_convertvector(t_7 <= ((i0 + i) +
+                                query_start), mask_v4), load_v4(score_2 + i * 80 + j), splat_v4(0.0f)));
                         }
                     }
                 }
@@ -1790,7 +1790,7 @@ TARGET_v4 static void power_gated_dk_dv_v4(const struct call *call, int64_t task
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_8, mask_v4);
                         }
-                        add_seen_v4(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                        add_seen_v4(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -1803,7 +1803,7 @@ TARGET_v4 static void power_gated_dk_dv_v4(const struct call *call, int64_t task
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
+                store_v4(sum_2 + d * 80 + j, load_v4(sum_2 + d * 80 + j));
             }
         }
     }
@@ -1811,17 +1811,17 @@ TARGET_v4 static void power_gated_dk_dv_v4(const struct call *call, int64_t task
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
+                store_v4(sum + e * 80 + j, load_v4(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
+        transpose_out_v4(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
+        transpose_out_v4(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
     }
 }
 
@@ -1856,20 +1856,20 @@ TARGET_v4 static void power_gated_dlog_decay_k_v4(const struct call *call, int64
     const int64_t dout_row = call->p.dout.row;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const row_sum = (float *)(void *)(work + 147456); /* [j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 147712); /* [j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 184320); /* [j: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 184576); /* [j: 64] */
     float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
         + m) * call->dlog_decay_k_at.head : NULL;
-    float *const k_tile = (float *)(void *)(work + 147968); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 164352); /* [e: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 180736); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 180992); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(work + 184832); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 205312); /* [e: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 225792); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 226048); /* [j: 64] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 16);
     /* v_tile = v, with zeros beyond the last row */
-    transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
+    transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 16);
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
         log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -1879,7 +1879,7 @@ TARGET_v4 static void power_gated_dlog_decay_k_v4(const struct call *call, int64
     /* k_tile = k_tile * 0.125f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.125f);
+            store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * 0.125f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1902,13 +1902,13 @@ TARGET_v4 static void power_gated_dlog_decay_k_v4(const struct call *call, int64
                 const vec_v4 log_decay_k_low_tile_5 = load_v4(log_decay_k_low_tile + j);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_v4 score_2_1 = load_v4(score_2 + i * 64 + j);
-                    const vec_v4 score_3 = load_v4(score + i * 64 + j);
+                    const vec_v4 score_2_1 = load_v4(score_2 + i * 80 + j);
+                    const vec_v4 score_3 = load_v4(score + i * 80 + j);
                     const vec_v4 score_2_new6 = pick_v4(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
                         mask_v4), ((score_2_1 * saved_0[(i0 + i)]) + row_0[(i0 + i)]) * (-((score_3 * score_3) *
                         exp2_v4(((log_decay_q[(i0 + i)] - log_decay_k_tile_4) + (log_decay_q_low[(i0 + i)] -
                         log_decay_k_low_tile_5)) * 1.442695f))), splat_v4(0.0f));
-                    store_v4(score_2 + i * 64 + j, score_2_new6);
+                    store_v4(score_2 + i * 80 + j, score_2_new6);
                     row_sum_in += score_2_new6;
                 }
                 add_v4(row_sum + j, row_sum_compensation + j, row_sum_in, splat_v4(1));
@@ -1922,12 +1922,12 @@ TARGET_v4 static void power_gated_dlog_decay_k_v4(const struct call *call, int64
                 const vec_v4 log_decay_k_low_tile_10 = load_v4(log_decay_k_low_tile + j);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_v4 score_2_7 = load_v4(score_2 + i * 64 + j);
-                    const vec_v4 score_8 = load_v4(score + i * 64 + j);
+                    const vec_v4 score_2_7 = load_v4(score_2 + i * 80 + j);
+                    const vec_v4 score_8 = load_v4(score + i * 80 + j);
                     const vec_v4 score_2_new11 = ((score_2_7 * saved_0[(i0 + i)]) + row_0[(i0 + i)]) * (-((score_8 *
                         score_8) * exp2_v4(((log_decay_q[(i0 + i)] - log_decay_k_tile_9) + (log_decay_q_low[(i0 + i)] -
                         log_decay_k_low_tile_10)) * 1.442695f)));
-                    store_v4(score_2 + i * 64 + j, score_2_new11);
+                    store_v4(score_2 + i * 80 + j, score_2_new11);
                     row_sum_in += score_2_new11;
                 }
                 add_v4(row_sum + j, row_sum_compensation + j, row_sum_in, splat_v4(1));
@@ -2026,11 +2026,11 @@ TARGET_v4 APART void power_gated_linear_saved_keys_v4(const struct call *call, i
         members + m) * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 65536); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 65792); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 81920); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 82176); /* [j: 64] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 16) {
         store_v4(state_sum + (chunk - chunk0) * 2080 + f, splat_v4(0.0f));
@@ -2038,7 +2038,7 @@ TARGET_v4 APART void power_gated_linear_saved_keys_v4(const struct call *call, i
     for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -2055,15 +2055,15 @@ TARGET_v4 APART void power_gated_linear_saved_keys_v4(const struct call *call, i
                 const vec_v4 t_2 = exp2_v4(((log_decay_chunk_0 - load_v4(log_decay_k_tile + j)) + (log_decay_chunk_low_1
                     - load_v4(log_decay_k_low_tile + j))) * 1.442695f);
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v4(key_features + (f - f0) * 64 + j, (load_v4(k_tile + (f % 64) * 64 + j) * load_v4(k_tile +
-                        (((f % 64) + (f / 64)) % 64) * 64 + j)) * t_2);
+                    store_v4(key_features + (f - f0) * 80 + j, (load_v4(k_tile + (f % 64) * 80 + j) * load_v4(k_tile +
+                        (((f % 64) + (f / 64)) % 64) * 80 + j)) * t_2);
                 }
             }
             /* state_sum += key_features */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_features + (f - f0) * 64 + j);
+                    const vec_v4 term = load_v4(key_features + (f - f0) * 80 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
                         mask_v4), term, splat_v4(0));
                 }
@@ -2402,12 +2402,12 @@ TARGET_v4 APART void power_gated_linear_dq_dlog_decay_q_keys_v4(const struct cal
         members + m) * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 65536); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 65792); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 81920); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 82176); /* [j: 64] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 16) {
         store_v4(state_sum + (chunk - chunk0) * 135200 + f, splat_v4(0.0f));
@@ -2423,7 +2423,7 @@ TARGET_v4 APART void power_gated_linear_dq_dlog_decay_q_keys_v4(const struct cal
     for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -2440,15 +2440,15 @@ TARGET_v4 APART void power_gated_linear_dq_dlog_decay_q_keys_v4(const struct cal
                 const vec_v4 t_2 = exp2_v4(((log_decay_chunk_0 - load_v4(log_decay_k_tile + j)) + (log_decay_chunk_low_1
                     - load_v4(log_decay_k_low_tile + j))) * 1.442695f);
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v4(key_features + (f - f0) * 64 + j, (load_v4(k_tile + (f % 64) * 64 + j) * load_v4(k_tile +
-                        (((f % 64) + (f / 64)) % 64) * 64 + j)) * t_2);
+                    store_v4(key_features + (f - f0) * 80 + j, (load_v4(k_tile + (f % 64) * 80 + j) * load_v4(k_tile +
+                        (((f % 64) + (f / 64)) % 64) * 80 + j)) * t_2);
                 }
             }
             /* state_sum += key_features */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_features + (f - f0) * 64 + j);
+                    const vec_v4 term = load_v4(key_features + (f - f0) * 80 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
                         mask_v4), term, splat_v4(0));
                 }
@@ -2927,19 +2927,19 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const key_features = (float *)(void *)(part->work + 0); /* [i: 64, e: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 16384); /* [f: 192, i: 64] */
+    float *const key_features_2 = (float *)(void *)(part->work + 16384); /* [f: 192, i: 64 of 80] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080, e: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 532480); /* [chunk, f: 2080] */
     float *const linear_heads_0 = call->linear_heads_0 ? call->linear_heads_0 + b * call->linear_heads_0_at.batch + (g *
         members + m) * call->linear_heads_0_at.head : NULL;
     float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
         + m) * call->dlog_decay_k_at.head : NULL;
-    float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 81920); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 82176); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(part->work + 82432); /* [i: 64] */
-    float *const log_decay_chunk_at = (float *)(void *)(part->work + 82688); /* [i: 64] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 82944); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 77824); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 98304); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 98560); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(part->work + 98816); /* [i: 64] */
+    float *const log_decay_chunk_at = (float *)(void *)(part->work + 99072); /* [i: 64] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 99328); /* [i: 64] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 2080; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
@@ -2958,7 +2958,7 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
         i_end = min(n_q, ((chunks - chunk) * 128) - query_start); i0 < i_end; i0 += 64) {
         const int64_t i1 = min(i0 + 64, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
         for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
             log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -3003,8 +3003,8 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                 const vec_v4 t_5 = exp2_v4(((log_decay_chunk_at_0 - log_decay_chunk_3) + (log_decay_chunk_low_at_1 -
                     log_decay_chunk_low_4)) * 1.442695f);
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v4(key_features_2 + (f - f0) * 64 + i, ((((load_v4(q_tile + (f % 64) * 64 + i) * 0.125f) *
-                        (load_v4(q_tile + (((f % 64) + (f / 64)) % 64) * 64 + i) * 0.125f)) * (float)(((f / 64) == 0) ?
+                    store_v4(key_features_2 + (f - f0) * 80 + i, ((((load_v4(q_tile + (f % 64) * 80 + i) * 0.125f) *
+                        (load_v4(q_tile + (((f % 64) + (f / 64)) % 64) * 80 + i) * 0.125f)) * (float)(((f / 64) == 0) ?
                         1.0 : 2.0)) * t_2) * t_5);
                 }
             }
@@ -3016,7 +3016,7 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const vec_v4 row_0_tile_6 = load_v4(row_0_tile + i);
-                        const vec_v4 term = load_v4(key_features_2 + (f - f0) * 64 + i) * row_0_tile_6;
+                        const vec_v4 term = load_v4(key_features_2 + (f - f0) * 80 + i) * row_0_tile_6;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -3158,25 +3158,25 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080, e: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 532480); /* [chunk, f: 2080] */
-    float *const score = (float *)(void *)(part->work + 0); /* [i: 64, j: 64] */
-    float *const weight = (float *)(void *)(part->work + 16384); /* [i: 64, j: 64] */
-    float *const score_2 = (float *)(void *)(part->work + 32768); /* [i: 64, j: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 49152); /* [j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 49408); /* [j: 64] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 49664); /* [f: 2080, j: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 582144); /* [j: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 582400); /* [f: 2080, j: 64] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 1114880); /* [j: 64] */
-    float *const query_sum_3 = (float *)(void *)(part->work + 1115136); /* [d: 64, j: 64] */
-    float *const query_sum_4 = (float *)(void *)(part->work + 1131520); /* [d: 64, j: 64] */
-    float *const query_sum_5 = (float *)(void *)(part->work + 1147904); /* [d: 64, j: 64] */
-    float *const query_sum_6 = (float *)(void *)(part->work + 1164288); /* [d: 64, j: 64] */
-    float *const sum = (float *)(void *)(part->work + 1180672); /* [d: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 1197056); /* [d: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(part->work + 1213440); /* [e: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 1229824); /* [e: 64, j: 64] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 1246208); /* [e: 64, j: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [i: 64, j: 64 of 80] */
+    float *const weight = (float *)(void *)(part->work + 20480); /* [i: 64, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(part->work + 40960); /* [i: 64, j: 64 of 80] */
+    float *const row_sum = (float *)(void *)(part->work + 61440); /* [j: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 61696); /* [j: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
+    float *const sum_from_state = (float *)(void *)(part->work + 61952); /* [f: 2080, j: 64 of 80] */
+    float *const query_sum = (float *)(void *)(part->work + 727552); /* [j: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 727808); /* [f: 2080, j: 64 of 80] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 1393408); /* [j: 64] */
+    float *const query_sum_3 = (float *)(void *)(part->work + 1393664); /* [d: 64, j: 64 of 80] */
+    float *const query_sum_4 = (float *)(void *)(part->work + 1414144); /* [d: 64, j: 64 of 80] */
+    float *const query_sum_5 = (float *)(void *)(part->work + 1434624); /* [d: 64, j: 64 of 80] */
+    float *const query_sum_6 = (float *)(void *)(part->work + 1455104); /* [d: 64, j: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 1475584); /* [d: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 1496064); /* [d: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(part->work + 1516544); /* [e: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 1537024); /* [e: 64, j: 64 of 80] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 1557504); /* [e: 64, j: 64 of 80] */
     float *const linear_heads_0 = call->linear_heads_0 ? call->linear_heads_0 + b * call->linear_heads_0_at.batch + (g *
         members + m) * call->linear_heads_0_at.head : NULL;
     const int64_t linear_heads_0_row = call->linear_heads_0_at.row;
@@ -3185,17 +3185,17 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
     const int64_t linear_heads_1_row = call->linear_heads_1_at.row;
     float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
         + m) * call->dlog_decay_k_at.head : NULL;
-    float *const k_tile = (float *)(void *)(part->work + 1262592); /* [d: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 1278976); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 1279232); /* [j: 64] */
-    float *const v_tile = (float *)(void *)(part->work + 1279488); /* [e: 64, j: 64] */
-    float *const dout_tile = (float *)(void *)(part->work + 49664); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(part->work + 16384); /* [i: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 1577984); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 1598464); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 1598720); /* [j: 64] */
+    float *const v_tile = (float *)(void *)(part->work + 1598976); /* [e: 64, j: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(part->work + 61952); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(part->work + 20480); /* [i: 64] */
     for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 128), j_end = min(n_k,
         (chunks - chunk) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -3204,14 +3204,14 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
             log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         if (linear_heads_0 || dlog_decay_k) {
             /* v_tile = v, with zeros beyond the last row */
-            transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 64);
+            transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 64);
             /* sum_from_state[f][j] = sum over e of state * v_tile */
             dot13_v4(round_up(j1 - j0, 16), state + (chunk - chunk0) * 135200, v_tile, sum_from_state);
             /* query_2 = state_2 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                 for (int64_t f = 0; f < 2080; f++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                        store_v4(query_2 + f * 64 + j, splat_v4(state_2[(chunk - chunk0) * 135200 + f]));
+                        store_v4(query_2 + f * 80 + j, splat_v4(state_2[(chunk - chunk0) * 135200 + f]));
                     }
                 }
             }
@@ -3229,25 +3229,25 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
             /* query_sum_3 = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(query_sum_3 + d * 64 + j, splat_v4(0.0f));
+                    store_v4(query_sum_3 + d * 80 + j, splat_v4(0.0f));
                 }
             }
             /* query_sum_4 = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(query_sum_4 + d * 64 + j, splat_v4(0.0f));
+                    store_v4(query_sum_4 + d * 80 + j, splat_v4(0.0f));
                 }
             }
             /* query_sum_5 = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(query_sum_5 + d * 64 + j, splat_v4(0.0f));
+                    store_v4(query_sum_5 + d * 80 + j, splat_v4(0.0f));
                 }
             }
             /* query_sum_6 = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(query_sum_6 + d * 64 + j, splat_v4(0.0f));
+                    store_v4(query_sum_6 + d * 80 + j, splat_v4(0.0f));
                 }
             }
             /* query_sum_3 += select(((t33 * 64) + d) < 2080, sum_from_state * (k_tile * exp2(((log_decay_chunk -
@@ -3265,29 +3265,29 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                     vec_v4 query_sum_6_in = (vec_v4){0};
                     for (int64_t t33 = 0; t33 < 33; t33++) {
                         const int t_26 = ((t33 * 64) + d) < 2080;
-                        const vec_v4 t_30 = load_v4(k_tile + ((d + t33) % 64) * 64 + j) * t_29;
+                        const vec_v4 t_30 = load_v4(k_tile + ((d + t33) % 64) * 80 + j) * t_29;
                         query_sum_3_in += t_26 ? load_v4(sum_from_state + min((t33 * 64) + d,
-                            2079) * 64 + j) * t_30 : splat_v4(0.0f);
+                            2079) * 80 + j) * t_30 : splat_v4(0.0f);
                         const int t_31 = ((t33 * 64) + floor_mod(d - t33, 64)) < 2080;
-                        const vec_v4 t_32 = load_v4(k_tile + floor_mod(d - t33, 64) * 64 + j) * t_29;
+                        const vec_v4 t_32 = load_v4(k_tile + floor_mod(d - t33, 64) * 80 + j) * t_29;
                         query_sum_4_in += t_31 ? load_v4(sum_from_state + min((t33 * 64) + floor_mod(d - t33, 64),
-                            2079) * 64 + j) * t_32 : splat_v4(0.0f);
+                            2079) * 80 + j) * t_32 : splat_v4(0.0f);
                         query_sum_5_in += t_26 ? load_v4(query_2 + min((t33 * 64) + d,
-                            2079) * 64 + j) * t_30 : splat_v4(0.0f);
+                            2079) * 80 + j) * t_30 : splat_v4(0.0f);
                         query_sum_6_in += t_31 ? load_v4(query_2 + min((t33 * 64) + floor_mod(d - t33, 64),
-                            2079) * 64 + j) * t_32 : splat_v4(0.0f);
+                            2079) * 80 + j) * t_32 : splat_v4(0.0f);
                     }
-                    store_v4(query_sum_3 + d * 64 + j, load_v4(query_sum_3 + d * 64 + j) + query_sum_3_in);
-                    store_v4(query_sum_4 + d * 64 + j, load_v4(query_sum_4 + d * 64 + j) + query_sum_4_in);
-                    store_v4(query_sum_5 + d * 64 + j, load_v4(query_sum_5 + d * 64 + j) + query_sum_5_in);
-                    store_v4(query_sum_6 + d * 64 + j, load_v4(query_sum_6 + d * 64 + j) + query_sum_6_in);
+                    store_v4(query_sum_3 + d * 80 + j, load_v4(query_sum_3 + d * 80 + j) + query_sum_3_in);
+                    store_v4(query_sum_4 + d * 80 + j, load_v4(query_sum_4 + d * 80 + j) + query_sum_4_in);
+                    store_v4(query_sum_5 + d * 80 + j, load_v4(query_sum_5 + d * 80 + j) + query_sum_5_in);
+                    store_v4(query_sum_6 + d * 80 + j, load_v4(query_sum_6 + d * 80 + j) + query_sum_6_in);
                 }
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(sum + d * 64 + j, splat_v4(0.0f));
-                    store_v4(sum_compensation + d * 64 + j, splat_v4(0.0f));
+                    store_v4(sum + d * 80 + j, splat_v4(0.0f));
+                    store_v4(sum_compensation + d * 80 + j, splat_v4(0.0f));
                 }
             }
         }
@@ -3295,9 +3295,9 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
             /* sum_2 = 0.0f; sum_2_compensation = 0.0f; sum_from_state_2 = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(sum_2 + e * 64 + j, splat_v4(0.0f));
-                    store_v4(sum_2_compensation + e * 64 + j, splat_v4(0.0f));
-                    store_v4(sum_from_state_2 + e * 64 + j, splat_v4(0.0f));
+                    store_v4(sum_2 + e * 80 + j, splat_v4(0.0f));
+                    store_v4(sum_2_compensation + e * 80 + j, splat_v4(0.0f));
+                    store_v4(sum_from_state_2 + e * 80 + j, splat_v4(0.0f));
                 }
             }
         }
@@ -3317,16 +3317,16 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                     vec_v4 query_sum_2_in = (vec_v4){0};
                     vec_v4 query_sum_2_in_whole = (vec_v4){0};
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v4 query_new36 = (load_v4(k_tile + (f % 64) * 64 + j) * load_v4(k_tile + (((f % 64) +
-                            (f / 64)) % 64) * 64 + j)) * t_35;
-                        store_v4(query + (f - f0) * 64 + j, query_new36);
+                        const vec_v4 query_new36 = (load_v4(k_tile + (f % 64) * 80 + j) * load_v4(k_tile + (((f % 64) +
+                            (f / 64)) % 64) * 80 + j)) * t_35;
+                        store_v4(query + (f - f0) * 80 + j, query_new36);
                         const vec_v4 t_37 = -query_new36;
-                        query_sum_in += load_v4(sum_from_state + f * 64 + j) * t_37;
+                        query_sum_in += load_v4(sum_from_state + f * 80 + j) * t_37;
                         if (f % 192 == 191) {
                             query_sum_in_whole += query_sum_in;
                             query_sum_in = (vec_v4){0};
                         }
-                        query_sum_2_in += load_v4(query_2 + f * 64 + j) * t_37;
+                        query_sum_2_in += load_v4(query_2 + f * 80 + j) * t_37;
                         if (f % 192 == 191) {
                             query_sum_2_in_whole += query_sum_2_in;
                             query_sum_2_in = (vec_v4){0};
@@ -3361,7 +3361,7 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
             for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 64) {
                 const int64_t i1 = min(i0 + 64, i_end);
                 /* dout_tile = dout, with zeros beyond the last row */
-                transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
+                transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
                 /* saved_0_tile = saved_0, with zeros beyond the last row */
                 for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                     saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
@@ -3371,7 +3371,7 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 saved_0_tile_38 = load_v4(saved_0_tile + i);
                     for (int64_t e = 0; e < 64; e++) {
-                        store_v4(dout_tile + e * 64 + i, load_v4(dout_tile + e * 64 + i) * saved_0_tile_38);
+                        store_v4(dout_tile + e * 80 + i, load_v4(dout_tile + e * 80 + i) * saved_0_tile_38);
                     }
                 }
                 if (linear_heads_0 || dlog_decay_k) {
@@ -3384,22 +3384,22 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                     const vec_v4 log_decay_k_tile_41 = load_v4(log_decay_k_tile + j);
                     const vec_v4 log_decay_k_low_tile_42 = load_v4(log_decay_k_low_tile + j);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        const vec_v4 score_39 = load_v4(score + i * 64 + j);
+                        const vec_v4 score_39 = load_v4(score + i * 80 + j);
                         const vec_v4 t_40 = score_39 * 0.125f;
                         const vec_v4 t_43 = exp2_v4(((log_decay_q[(i0 + i)] - log_decay_k_tile_41) +
                             (log_decay_q_low[(i0 + i)] - log_decay_k_low_tile_42)) * 1.442695f);
-                        store_v4(weight + i * 64 + j, (t_40 * t_40) * t_43);
-                        const vec_v4 score_2_44 = load_v4(score_2 + i * 64 + j);
+                        store_v4(weight + i * 80 + j, (t_40 * t_40) * t_43);
+                        const vec_v4 score_2_44 = load_v4(score_2 + i * 80 + j);
                         const vec_v4 score_2_new45 = score_2_44 + row_0[(i0 + i)];
-                        store_v4(score_2 + i * 64 + j, score_2_new45);
-                        store_v4(score + i * 64 + j, score_2_new45 * ((score_39 * t_43) * 0.03125f));
+                        store_v4(score_2 + i * 80 + j, score_2_new45);
+                        store_v4(score + i * 80 + j, score_2_new45 * ((score_39 * t_43) * 0.03125f));
                     }
                 }
                 if (dlog_decay_k) {
                     /* score_2 = score_2 * neg(weight) */
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            store_v4(score_2 + i * 64 + j, load_v4(score_2 + i * 64 + j) * (-load_v4(weight + i * 64 +
+                            store_v4(score_2 + i * 80 + j, load_v4(score_2 + i * 80 + j) * (-load_v4(weight + i * 80 +
                                 j)));
                         }
                     }
@@ -3412,9 +3412,9 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                             const ints_v4 t_46 = j0 + j + lane_v4;
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 const int64_t t_47 = (i0 + i) + query_start;
-                                store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector((t_46 <= t_47) &
+                                store_v4(score_2 + i * 80 + j, pick_v4(__builtin_convertvector((t_46 <= t_47) &
                                     (((max((i0 + i) + query_start, 0) / 128) * 128) <= t_46), mask_v4),
-                                    load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
+                                    load_v4(score_2 + i * 80 + j), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -3428,7 +3428,7 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                         }
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                                row_sum_in[vector] += load_v4(score_2 + i * 64 + j);
+                                row_sum_in[vector] += load_v4(score_2 + i * 80 + j);
                             }
                         }
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
@@ -3444,9 +3444,9 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                             const ints_v4 t_48 = j0 + j + lane_v4;
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 const int64_t t_49 = (i0 + i) + query_start;
-                                store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector((t_48 <= t_49) & (((max((i0
+                                store_v4(score + i * 80 + j, pick_v4(__builtin_convertvector((t_48 <= t_49) & (((max((i0
                                     + i) + query_start, 0) / 128) * 128) <= t_48), mask_v4),
-                                    load_v4(score + i * 64 + j), splat_v4(0.0f)));
+                                    load_v4(score + i * 80 + j), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -3465,7 +3465,7 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                                 const ints_v4 t_50 = j0 + j + lane_v4;
                                 in_region[j / 16] = __builtin_convertvector((t_50 <= t_51) & (t_52 <= t_50), mask_v4);
                             }
-                            add_seen_v4(64, sum, 64, q + i0 * q_row + i * q_row, 1, score + i * 64, in_region, j1 - j0);
+                            add_seen_v4(64, sum, 80, q + i0 * q_row + i * q_row, 1, score + i * 80, in_region, j1 - j0);
                         }
                     } else
                         dot2_v4(round_up(j1 - j0, 16), i1 - i0, q + i0 * q_row, q_row, score, sum, sum_compensation);
@@ -3478,28 +3478,28 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                             const ints_v4 t_53 = j0 + j + lane_v4;
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 const int64_t t_54 = (i0 + i) + query_start;
-                                store_v4(weight + i * 64 + j, pick_v4(__builtin_convertvector((t_53 <= t_54) &
+                                store_v4(weight + i * 80 + j, pick_v4(__builtin_convertvector((t_53 <= t_54) &
                                     (((max((i0 + i) + query_start, 0) / 128) * 128) <= t_53), mask_v4),
-                                    load_v4(weight + i * 64 + j), splat_v4(0.0f)));
+                                    load_v4(weight + i * 80 + j), splat_v4(0.0f)));
                             }
                         }
                     }
                 }
                 if (linear_heads_1) {
                     /* sum_2[e][j] += sum over i of dout_tile * weight */
-                    if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v4(dout_tile, 64, 64,
+                    if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v4(dout_tile, 80, 64,
                         i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                         dot16_v4(round_up(j1 - j0, 16), i1 - i0, dout_tile, weight, sum_2, sum_2_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_v4 in_region[4] = {0};
-                            if (finite_v4(dout_tile + i * 1, 64, 64, 1)) continue;
+                            if (finite_v4(dout_tile + i * 1, 80, 64, 1)) continue;
                             const int64_t t_56 = (i0 + i) + query_start;
                             const int64_t t_57 = (max((i0 + i) + query_start, 0) / 128) * 128;
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
                                 const ints_v4 t_55 = j0 + j + lane_v4;
                                 in_region[j / 16] = __builtin_convertvector((t_55 <= t_56) & (t_57 <= t_55), mask_v4);
                             }
-                            add_seen_v4(64, sum_2, 64, dout_tile + i * 1, 64, weight + i * 64, in_region, j1 - j0);
+                            add_seen_v4(64, sum_2, 80, dout_tile + i * 1, 80, weight + i * 80, in_region, j1 - j0);
                         }
                     } else
                         dot17_v4(round_up(j1 - j0, 16), i1 - i0, dout_tile, weight, sum_2, sum_2_compensation);
@@ -3516,9 +3516,9 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
             /* query_sum_3 = (((query_sum_3 + query_sum_4) + query_sum_5) + query_sum_6) + sum */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(query_sum_3 + d * 64 + j, (((load_v4(query_sum_3 + d * 64 + j) + load_v4(query_sum_4 + d *
-                        64 + j)) + load_v4(query_sum_5 + d * 64 + j)) + load_v4(query_sum_6 + d * 64 + j)) + load_v4(sum
-                        + d * 64 + j));
+                    store_v4(query_sum_3 + d * 80 + j, (((load_v4(query_sum_3 + d * 80 + j) + load_v4(query_sum_4 + d *
+                        80 + j)) + load_v4(query_sum_5 + d * 80 + j)) + load_v4(query_sum_6 + d * 80 + j)) + load_v4(sum
+                        + d * 80 + j));
                 }
             }
         }
@@ -3526,18 +3526,18 @@ TARGET_v4 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
             /* sum_2 = sum_2 + sum_from_state_2 */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(sum_2 + e * 64 + j, load_v4(sum_2 + e * 64 + j) + load_v4(sum_from_state_2 + e * 64 + j));
+                    store_v4(sum_2 + e * 80 + j, load_v4(sum_2 + e * 80 + j) + load_v4(sum_from_state_2 + e * 80 + j));
                 }
             }
         }
         if (linear_heads_0) {
             /* linear_heads_0 = query_sum_3, transposed back */
-            transpose_out_v4(query_sum_3, 64, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row, linear_heads_0_row,
+            transpose_out_v4(query_sum_3, 80, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row, linear_heads_0_row,
                 64);
         }
         if (linear_heads_1) {
             /* linear_heads_1 = sum_2, transposed back */
-            transpose_out_v4(sum_2, 64, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row, 64);
+            transpose_out_v4(sum_2, 80, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row, 64);
         }
         if (dlog_decay_k) {
             /* dlog_decay_k = row_sum */
@@ -4094,24 +4094,24 @@ TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
@@ -4141,14 +4141,14 @@ TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
@@ -4164,35 +4164,35 @@ TARGET_v3 APART void dot11_v3(int64_t lanes, const float *a, const float *b, flo
 }
 TARGET_v3 APART void dot12_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot13_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/2080, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot15_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot16_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot17_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -4222,20 +4222,20 @@ TARGET_v3 static void power_gated_rows_v3(const struct call *call, int64_t task,
         * call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74240); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 90624); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 92672); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113152); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107008); /* [d: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 123392); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 123648); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 133632); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 154112); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 154368); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -4245,7 +4245,7 @@ TARGET_v3 static void power_gated_rows_v3(const struct call *call, int64_t task,
     /* q_tile = q_tile * 0.125f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.125f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.125f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4256,8 +4256,8 @@ TARGET_v3 static void power_gated_rows_v3(const struct call *call, int64_t task,
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum + e * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -4275,11 +4275,11 @@ TARGET_v3 static void power_gated_rows_v3(const struct call *call, int64_t task,
                 const vec_v3 log_decay_q_low_tile_3 = load_v3(log_decay_q_low_tile + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_1 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_1 = load_v3(score + j * 80 + i);
                     const vec_v3 score_new4 = pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
                         (score_1 * score_1) * exp2_v3(((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) +
                         (log_decay_q_low_tile_3 - log_decay_k_low[(j0 + j)])) * 1.442695f), splat_v3(0.0f));
-                    store_v3(score + j * 64 + i, score_new4);
+                    store_v3(score + j * 80 + i, score_new4);
                     row_sum_in += score_new4;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -4293,10 +4293,10 @@ TARGET_v3 static void power_gated_rows_v3(const struct call *call, int64_t task,
                 const vec_v3 log_decay_q_low_tile_7 = load_v3(log_decay_q_low_tile + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_5 = load_v3(score + j * 80 + i);
                     const vec_v3 score_new8 = (score_5 * score_5) * exp2_v3(((log_decay_q_tile_6 - log_decay_k[(j0 +
                         j)]) + (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_v3(score + j * 64 + i, score_new8);
+                    store_v3(score + j * 80 + i, score_new8);
                     row_sum_in += score_new8;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -4312,7 +4312,7 @@ TARGET_v3 static void power_gated_rows_v3(const struct call *call, int64_t task,
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
-                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -4322,7 +4322,7 @@ TARGET_v3 static void power_gated_rows_v3(const struct call *call, int64_t task,
         const vec_v3 t_9 = load_v3(row_sum + i) + 1.0f;
         const mask_v3 t_10 = t_9 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_10, splat_v3(0.0f), load_v3(sum + e * 64 + i) / t_9));
+            store_v3(sum + e * 80 + i, pick_v3(t_10, splat_v3(0.0f), load_v3(sum + e * 80 + i) / t_9));
         }
     }
     if (saved_0) {
@@ -4333,7 +4333,7 @@ TARGET_v3 static void power_gated_rows_v3(const struct call *call, int64_t task,
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -4392,12 +4392,12 @@ TARGET_v3 APART void power_gated_keys_v3(const struct call *call, int64_t task, 
         members + m) * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 65536); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 65792); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 81920); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 82176); /* [j: 64] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 8) {
         store_v3(state_sum + (chunk - chunk0) * 135200 + f, splat_v3(0.0f));
@@ -4413,7 +4413,7 @@ TARGET_v3 APART void power_gated_keys_v3(const struct call *call, int64_t task, 
     for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -4430,15 +4430,15 @@ TARGET_v3 APART void power_gated_keys_v3(const struct call *call, int64_t task, 
                 const vec_v3 t_2 = exp2_v3(((log_decay_chunk_0 - load_v3(log_decay_k_tile + j)) + (log_decay_chunk_low_1
                     - load_v3(log_decay_k_low_tile + j))) * 1.442695f);
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v3(key_features + (f - f0) * 64 + j, (load_v3(k_tile + (f % 64) * 64 + j) * load_v3(k_tile +
-                        (((f % 64) + (f / 64)) % 64) * 64 + j)) * t_2);
+                    store_v3(key_features + (f - f0) * 80 + j, (load_v3(k_tile + (f % 64) * 80 + j) * load_v3(k_tile +
+                        (((f % 64) + (f / 64)) % 64) * 80 + j)) * t_2);
                 }
             }
             /* state_sum += key_features */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_features + (f - f0) * 64 + j);
+                    const vec_v3 term = load_v3(key_features + (f - f0) * 80 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
                         mask_v3), term, splat_v3(0));
                 }
@@ -4789,15 +4789,15 @@ TARGET_v3 static void power_gated_saved_v3(const struct call *call, int64_t task
         * call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92416); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74240); /* [d: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 90624); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 90880); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 92672); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 113152); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 113408); /* [i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -4807,7 +4807,7 @@ TARGET_v3 static void power_gated_saved_v3(const struct call *call, int64_t task
     /* q_tile = q_tile * 0.125f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.125f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.125f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4828,11 +4828,11 @@ TARGET_v3 static void power_gated_saved_v3(const struct call *call, int64_t task
                 const vec_v3 log_decay_q_low_tile_3 = load_v3(log_decay_q_low_tile + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_1 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_1 = load_v3(score + j * 80 + i);
                     const vec_v3 score_new4 = pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
                         (score_1 * score_1) * exp2_v3(((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) +
                         (log_decay_q_low_tile_3 - log_decay_k_low[(j0 + j)])) * 1.442695f), splat_v3(0.0f));
-                    store_v3(score + j * 64 + i, score_new4);
+                    store_v3(score + j * 80 + i, score_new4);
                     row_sum_in += score_new4;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -4846,10 +4846,10 @@ TARGET_v3 static void power_gated_saved_v3(const struct call *call, int64_t task
                 const vec_v3 log_decay_q_low_tile_7 = load_v3(log_decay_q_low_tile + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_5 = load_v3(score + j * 80 + i);
                     const vec_v3 score_new8 = (score_5 * score_5) * exp2_v3(((log_decay_q_tile_6 - log_decay_k[(j0 +
                         j)]) + (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_v3(score + j * 64 + i, score_new8);
+                    store_v3(score + j * 80 + i, score_new8);
                     row_sum_in += score_new8;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -4884,13 +4884,13 @@ TARGET_v3 static void power_gated_row_sums_v3(const struct call *call, int64_t t
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const query_sum = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 33024); /* [i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 41216); /* [i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 8);
+    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 8);
     /* saved_0_tile = saved_0, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
@@ -4906,7 +4906,7 @@ TARGET_v3 static void power_gated_row_sums_v3(const struct call *call, int64_t t
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                query_sum_in[vector] += load_v3(dout_tile + e * 64 + i) * (-load_v3(out_tile + e * 64 + i));
+                query_sum_in[vector] += load_v3(dout_tile + e * 80 + i) * (-load_v3(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -4953,32 +4953,32 @@ TARGET_v3 static void power_gated_dq_dlog_decay_q_v3(const struct call *call, in
     const int64_t dout_row = call->p.dout.row;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [j: 288, i: 64] */
-    float *const weight_2 = (float *)(void *)(work + 147456); /* [j: 288, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 221184); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 221440); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 221696); /* [d: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 238080); /* [d: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [j: 288, i: 64 of 80] */
+    float *const weight_2 = (float *)(void *)(work + 184320); /* [j: 288, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 276480); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 276736); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 276992); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 297472); /* [d: 64, i: 64 of 80] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
         + m) * call->dlog_decay_q_at.head : NULL;
     const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    float *const dout_tile = (float *)(void *)(work + 254464); /* [e: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 317952); /* [e: 64, i: 64 of 80] */
     float *const saved_0_tile = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const q_tile = (float *)(void *)(work + 270848); /* [d: 64, i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 287232); /* [i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 287488); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 287744); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 338432); /* [d: 64, i: 64 of 80] */
+    float *const row_0_tile = (float *)(void *)(work + 358912); /* [i: 64] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 359168); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 359424); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 8);
     /* saved_0_tile = saved_0, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* row_0_tile = row_0, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         row_0_tile[i] = i < i1 - i0 ? row_0[(i0 + i)] : 0;
@@ -4992,7 +4992,7 @@ TARGET_v3 static void power_gated_dq_dlog_decay_q_v3(const struct call *call, in
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 saved_0_tile_0 = load_v3(saved_0_tile + i);
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(dout_tile + e * 64 + i, load_v3(dout_tile + e * 64 + i) * saved_0_tile_0);
+            store_v3(dout_tile + e * 80 + i, load_v3(dout_tile + e * 80 + i) * saved_0_tile_0);
         }
     }
     if (dlog_decay_q) {
@@ -5006,8 +5006,8 @@ TARGET_v3 static void power_gated_dq_dlog_decay_q_v3(const struct call *call, in
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(sum + d * 64 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + d * 64 + i, splat_v3(0.0f));
+                store_v3(sum + d * 80 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + d * 80 + i, splat_v3(0.0f));
             }
         }
     }
@@ -5027,15 +5027,15 @@ TARGET_v3 static void power_gated_dq_dlog_decay_q_v3(const struct call *call, in
             const vec_v3 log_decay_q_tile_5 = load_v3(log_decay_q_tile + i);
             const vec_v3 log_decay_q_low_tile_6 = load_v3(log_decay_q_low_tile + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_2_1 = load_v3(score_2 + j * 64 + i);
+                const vec_v3 score_2_1 = load_v3(score_2 + j * 80 + i);
                 const vec_v3 score_2_new3 = score_2_1 + row_0_tile_2;
-                store_v3(score_2 + j * 64 + i, score_2_new3);
-                const vec_v3 score_4 = load_v3(score + j * 64 + i);
+                store_v3(score_2 + j * 80 + i, score_2_new3);
+                const vec_v3 score_4 = load_v3(score + j * 80 + i);
                 const vec_v3 t_7 = exp2_v3(((log_decay_q_tile_5 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_6 -
                     log_decay_k_low[(j0 + j)])) * 1.442695f);
-                store_v3(weight_2 + j * 64 + i, score_2_new3 * ((score_4 * t_7) * 0.03125f));
+                store_v3(weight_2 + j * 80 + i, score_2_new3 * ((score_4 * t_7) * 0.03125f));
                 const vec_v3 t_8 = score_4 * 0.125f;
-                store_v3(score + j * 64 + i, score_2_new3 * ((t_8 * t_8) * t_7));
+                store_v3(score + j * 80 + i, score_2_new3 * ((t_8 * t_8) * t_7));
             }
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -5044,8 +5044,8 @@ TARGET_v3 static void power_gated_dq_dlog_decay_q_v3(const struct call *call, in
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const ints_v3 t_9 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9, mask_v3),
-                            load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                        store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9, mask_v3),
+                            load_v3(score + j * 80 + i), splat_v3(0.0f)));
                     }
                 }
             }
@@ -5059,7 +5059,7 @@ TARGET_v3 static void power_gated_dq_dlog_decay_q_v3(const struct call *call, in
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] += load_v3(score + j * 64 + i);
+                        row_sum_in[vector] += load_v3(score + j * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -5073,8 +5073,8 @@ TARGET_v3 static void power_gated_dq_dlog_decay_q_v3(const struct call *call, in
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const ints_v3 t_10 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight_2 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3),
-                            load_v3(weight_2 + j * 64 + i), splat_v3(0.0f)));
+                        store_v3(weight_2 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3),
+                            load_v3(weight_2 + j * 80 + i), splat_v3(0.0f)));
                     }
                 }
             }
@@ -5091,7 +5091,7 @@ TARGET_v3 static void power_gated_dq_dlog_decay_q_v3(const struct call *call, in
                         in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
                             mask_v3);
                     }
-                    add_seen_v3(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_2 + j * 64, in_region, i1 - i0);
+                    add_seen_v3(64, sum, 80, k + j0 * k_row + j * k_row, 1, weight_2 + j * 80, in_region, i1 - i0);
                 }
             } else
                 dot2_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, weight_2, sum, sum_compensation);
@@ -5101,7 +5101,7 @@ TARGET_v3 static void power_gated_dq_dlog_decay_q_v3(const struct call *call, in
         /* sum = sum */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(sum + d * 64 + i, load_v3(sum + d * 64 + i));
+                store_v3(sum + d * 80 + i, load_v3(sum + d * 80 + i));
             }
         }
     }
@@ -5113,7 +5113,7 @@ TARGET_v3 static void power_gated_dq_dlog_decay_q_v3(const struct call *call, in
     }
     if (dq) {
         /* dq = sum, transposed back */
-        transpose_out_v3(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 8);
+        transpose_out_v3(sum, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 8);
     }
     if (dlog_decay_q) {
         /* dlog_decay_q = row_sum */
@@ -5160,34 +5160,34 @@ TARGET_v3 static void power_gated_dk_dv_v3(const struct call *call, int64_t task
     const int64_t saved_0_head = call->p.n_q;
     const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t row_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const weight = (float *)(void *)(work + 147456); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 221184); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 237568); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 253952); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 270336); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const weight = (float *)(void *)(work + 184320); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 276480); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 296960); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 317440); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 337920); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 286720); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 303104); /* [e: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 319488); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 319744); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(work + 358400); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 378880); /* [e: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 399360); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 399616); /* [j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 8);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
+        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 8);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
+                store_v3(sum + e * 80 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 80 + j, splat_v3(0.0f));
             }
         }
     }
@@ -5195,8 +5195,8 @@ TARGET_v3 static void power_gated_dk_dv_v3(const struct call *call, int64_t task
         /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
-                store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
+                store_v3(sum_2 + d * 80 + j, splat_v3(0.0f));
+                store_v3(sum_2_compensation + d * 80 + j, splat_v3(0.0f));
             }
         }
     }
@@ -5226,8 +5226,8 @@ TARGET_v3 static void power_gated_dk_dv_v3(const struct call *call, int64_t task
                     const vec_v3 log_decay_k_tile_1 = load_v3(log_decay_k_tile + j);
                     const vec_v3 log_decay_k_low_tile_2 = load_v3(log_decay_k_low_tile + j);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        const vec_v3 t_0 = load_v3(score + i * 64 + j) * 0.125f;
-                        store_v3(weight + i * 64 + j, ((t_0 * t_0) * exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 +
+                        const vec_v3 t_0 = load_v3(score + i * 80 + j) * 0.125f;
+                        store_v3(weight + i * 80 + j, ((t_0 * t_0) * exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 +
                             i)]) - log_decay_k_tile_1) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
                             log_decay_k_low_tile_2)) * 1.442695f)) * (saved_0[m * saved_0_head + (i0 + i)]));
                     }
@@ -5239,8 +5239,8 @@ TARGET_v3 static void power_gated_dk_dv_v3(const struct call *call, int64_t task
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_3 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(weight + i * 64 + j, pick_v3(__builtin_convertvector(t_3 <= ((i0 + i) +
-                                query_start), mask_v3), load_v3(weight + i * 64 + j), splat_v3(0.0f)));
+                            store_v3(weight + i * 80 + j, pick_v3(__builtin_convertvector(t_3 <= ((i0 + i) +
+                                query_start), mask_v3), load_v3(weight + i * 80 + j), splat_v3(0.0f)));
                         }
                     }
                 }
@@ -5258,8 +5258,8 @@ TARGET_v3 static void power_gated_dk_dv_v3(const struct call *call, int64_t task
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_4, mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            weight + i * 64, in_region, j1 - j0);
+                        add_seen_v3(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            weight + i * 80, in_region, j1 - j0);
                     }
                 } else
                     dot2_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight, sum,
@@ -5272,8 +5272,8 @@ TARGET_v3 static void power_gated_dk_dv_v3(const struct call *call, int64_t task
                     const vec_v3 log_decay_k_tile_5 = load_v3(log_decay_k_tile + j);
                     const vec_v3 log_decay_k_low_tile_6 = load_v3(log_decay_k_low_tile + j);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(score_2 + i * 64 + j, ((load_v3(score_2 + i * 64 + j) * (saved_0[m * saved_0_head + (i0
-                            + i)])) + (row_0[m * row_0_head + (i0 + i)])) * ((load_v3(score + i * 64 + j) *
+                        store_v3(score_2 + i * 80 + j, ((load_v3(score_2 + i * 80 + j) * (saved_0[m * saved_0_head + (i0
+                            + i)])) + (row_0[m * row_0_head + (i0 + i)])) * ((load_v3(score + i * 80 + j) *
                             exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_5) +
                             ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_6)) *
                             1.442695f)) * 0.03125f));
@@ -5286,8 +5286,8 @@ TARGET_v3 static void power_gated_dk_dv_v3(const struct call *call, int64_t task
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_7 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_7 <= ((i0 + i) +
-                                query_start), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
+                            store_v3(score_2 + i * 80 + j, pick_v3(__builtin_convertvector(t_7 <= ((i0 + i) +
+                                query_start), mask_v3), load_v3(score_2 + i * 80 + j), splat_v3(0.0f)));
                         }
                     }
                 }
@@ -5305,7 +5305,7 @@ TARGET_v3 static void power_gated_dk_dv_v3(const struct call *call, int64_t task
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_8, mask_v3);
                         }
-                        add_seen_v3(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                        add_seen_v3(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -5318,7 +5318,7 @@ TARGET_v3 static void power_gated_dk_dv_v3(const struct call *call, int64_t task
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
+                store_v3(sum_2 + d * 80 + j, load_v3(sum_2 + d * 80 + j));
             }
         }
     }
@@ -5326,17 +5326,17 @@ TARGET_v3 static void power_gated_dk_dv_v3(const struct call *call, int64_t task
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
+                store_v3(sum + e * 80 + j, load_v3(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
+        transpose_out_v3(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
+        transpose_out_v3(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
     }
 }
 
@@ -5371,20 +5371,20 @@ TARGET_v3 static void power_gated_dlog_decay_k_v3(const struct call *call, int64
     const int64_t dout_row = call->p.dout.row;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const row_sum = (float *)(void *)(work + 147456); /* [j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 147712); /* [j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 184320); /* [j: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 184576); /* [j: 64] */
     float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
         + m) * call->dlog_decay_k_at.head : NULL;
-    float *const k_tile = (float *)(void *)(work + 147968); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 164352); /* [e: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 180736); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 180992); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(work + 184832); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 205312); /* [e: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 225792); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 226048); /* [j: 64] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 8);
     /* v_tile = v, with zeros beyond the last row */
-    transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
+    transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 8);
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
         log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -5394,7 +5394,7 @@ TARGET_v3 static void power_gated_dlog_decay_k_v3(const struct call *call, int64
     /* k_tile = k_tile * 0.125f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.125f);
+            store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * 0.125f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -5417,13 +5417,13 @@ TARGET_v3 static void power_gated_dlog_decay_k_v3(const struct call *call, int64
                 const vec_v3 log_decay_k_low_tile_5 = load_v3(log_decay_k_low_tile + j);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_v3 score_2_1 = load_v3(score_2 + i * 64 + j);
-                    const vec_v3 score_3 = load_v3(score + i * 64 + j);
+                    const vec_v3 score_2_1 = load_v3(score_2 + i * 80 + j);
+                    const vec_v3 score_3 = load_v3(score + i * 80 + j);
                     const vec_v3 score_2_new6 = pick_v3(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
                         mask_v3), ((score_2_1 * saved_0[(i0 + i)]) + row_0[(i0 + i)]) * (-((score_3 * score_3) *
                         exp2_v3(((log_decay_q[(i0 + i)] - log_decay_k_tile_4) + (log_decay_q_low[(i0 + i)] -
                         log_decay_k_low_tile_5)) * 1.442695f))), splat_v3(0.0f));
-                    store_v3(score_2 + i * 64 + j, score_2_new6);
+                    store_v3(score_2 + i * 80 + j, score_2_new6);
                     row_sum_in += score_2_new6;
                 }
                 add_v3(row_sum + j, row_sum_compensation + j, row_sum_in, splat_v3(1));
@@ -5437,12 +5437,12 @@ TARGET_v3 static void power_gated_dlog_decay_k_v3(const struct call *call, int64
                 const vec_v3 log_decay_k_low_tile_10 = load_v3(log_decay_k_low_tile + j);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_v3 score_2_7 = load_v3(score_2 + i * 64 + j);
-                    const vec_v3 score_8 = load_v3(score + i * 64 + j);
+                    const vec_v3 score_2_7 = load_v3(score_2 + i * 80 + j);
+                    const vec_v3 score_8 = load_v3(score + i * 80 + j);
                     const vec_v3 score_2_new11 = ((score_2_7 * saved_0[(i0 + i)]) + row_0[(i0 + i)]) * (-((score_8 *
                         score_8) * exp2_v3(((log_decay_q[(i0 + i)] - log_decay_k_tile_9) + (log_decay_q_low[(i0 + i)] -
                         log_decay_k_low_tile_10)) * 1.442695f)));
-                    store_v3(score_2 + i * 64 + j, score_2_new11);
+                    store_v3(score_2 + i * 80 + j, score_2_new11);
                     row_sum_in += score_2_new11;
                 }
                 add_v3(row_sum + j, row_sum_compensation + j, row_sum_in, splat_v3(1));
@@ -5541,11 +5541,11 @@ TARGET_v3 APART void power_gated_linear_saved_keys_v3(const struct call *call, i
         members + m) * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 65536); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 65792); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 81920); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 82176); /* [j: 64] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 8) {
         store_v3(state_sum + (chunk - chunk0) * 2080 + f, splat_v3(0.0f));
@@ -5553,7 +5553,7 @@ TARGET_v3 APART void power_gated_linear_saved_keys_v3(const struct call *call, i
     for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -5570,15 +5570,15 @@ TARGET_v3 APART void power_gated_linear_saved_keys_v3(const struct call *call, i
                 const vec_v3 t_2 = exp2_v3(((log_decay_chunk_0 - load_v3(log_decay_k_tile + j)) + (log_decay_chunk_low_1
                     - load_v3(log_decay_k_low_tile + j))) * 1.442695f);
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v3(key_features + (f - f0) * 64 + j, (load_v3(k_tile + (f % 64) * 64 + j) * load_v3(k_tile +
-                        (((f % 64) + (f / 64)) % 64) * 64 + j)) * t_2);
+                    store_v3(key_features + (f - f0) * 80 + j, (load_v3(k_tile + (f % 64) * 80 + j) * load_v3(k_tile +
+                        (((f % 64) + (f / 64)) % 64) * 80 + j)) * t_2);
                 }
             }
             /* state_sum += key_features */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_features + (f - f0) * 64 + j);
+                    const vec_v3 term = load_v3(key_features + (f - f0) * 80 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
                         mask_v3), term, splat_v3(0));
                 }
@@ -5917,12 +5917,12 @@ TARGET_v3 APART void power_gated_linear_dq_dlog_decay_q_keys_v3(const struct cal
         members + m) * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 65536); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 65792); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 81920); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 82176); /* [j: 64] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 8) {
         store_v3(state_sum + (chunk - chunk0) * 135200 + f, splat_v3(0.0f));
@@ -5938,7 +5938,7 @@ TARGET_v3 APART void power_gated_linear_dq_dlog_decay_q_keys_v3(const struct cal
     for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -5955,15 +5955,15 @@ TARGET_v3 APART void power_gated_linear_dq_dlog_decay_q_keys_v3(const struct cal
                 const vec_v3 t_2 = exp2_v3(((log_decay_chunk_0 - load_v3(log_decay_k_tile + j)) + (log_decay_chunk_low_1
                     - load_v3(log_decay_k_low_tile + j))) * 1.442695f);
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v3(key_features + (f - f0) * 64 + j, (load_v3(k_tile + (f % 64) * 64 + j) * load_v3(k_tile +
-                        (((f % 64) + (f / 64)) % 64) * 64 + j)) * t_2);
+                    store_v3(key_features + (f - f0) * 80 + j, (load_v3(k_tile + (f % 64) * 80 + j) * load_v3(k_tile +
+                        (((f % 64) + (f / 64)) % 64) * 80 + j)) * t_2);
                 }
             }
             /* state_sum += key_features */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_features + (f - f0) * 64 + j);
+                    const vec_v3 term = load_v3(key_features + (f - f0) * 80 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
                         mask_v3), term, splat_v3(0));
                 }
@@ -6442,19 +6442,19 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const key_features = (float *)(void *)(part->work + 0); /* [i: 64, e: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 16384); /* [f: 192, i: 64] */
+    float *const key_features_2 = (float *)(void *)(part->work + 16384); /* [f: 192, i: 64 of 80] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080, e: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 532480); /* [chunk, f: 2080] */
     float *const linear_heads_0 = call->linear_heads_0 ? call->linear_heads_0 + b * call->linear_heads_0_at.batch + (g *
         members + m) * call->linear_heads_0_at.head : NULL;
     float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
         + m) * call->dlog_decay_k_at.head : NULL;
-    float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 81920); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 82176); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(part->work + 82432); /* [i: 64] */
-    float *const log_decay_chunk_at = (float *)(void *)(part->work + 82688); /* [i: 64] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 82944); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 77824); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 98304); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 98560); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(part->work + 98816); /* [i: 64] */
+    float *const log_decay_chunk_at = (float *)(void *)(part->work + 99072); /* [i: 64] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 99328); /* [i: 64] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 2080; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
@@ -6473,7 +6473,7 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
         i_end = min(n_q, ((chunks - chunk) * 128) - query_start); i0 < i_end; i0 += 64) {
         const int64_t i1 = min(i0 + 64, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
         for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
             log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -6518,8 +6518,8 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                 const vec_v3 t_5 = exp2_v3(((log_decay_chunk_at_0 - log_decay_chunk_3) + (log_decay_chunk_low_at_1 -
                     log_decay_chunk_low_4)) * 1.442695f);
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v3(key_features_2 + (f - f0) * 64 + i, ((((load_v3(q_tile + (f % 64) * 64 + i) * 0.125f) *
-                        (load_v3(q_tile + (((f % 64) + (f / 64)) % 64) * 64 + i) * 0.125f)) * (float)(((f / 64) == 0) ?
+                    store_v3(key_features_2 + (f - f0) * 80 + i, ((((load_v3(q_tile + (f % 64) * 80 + i) * 0.125f) *
+                        (load_v3(q_tile + (((f % 64) + (f / 64)) % 64) * 80 + i) * 0.125f)) * (float)(((f / 64) == 0) ?
                         1.0 : 2.0)) * t_2) * t_5);
                 }
             }
@@ -6531,7 +6531,7 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const vec_v3 row_0_tile_6 = load_v3(row_0_tile + i);
-                        const vec_v3 term = load_v3(key_features_2 + (f - f0) * 64 + i) * row_0_tile_6;
+                        const vec_v3 term = load_v3(key_features_2 + (f - f0) * 80 + i) * row_0_tile_6;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -6673,25 +6673,25 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080, e: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 532480); /* [chunk, f: 2080] */
-    float *const score = (float *)(void *)(part->work + 0); /* [i: 64, j: 64] */
-    float *const weight = (float *)(void *)(part->work + 16384); /* [i: 64, j: 64] */
-    float *const score_2 = (float *)(void *)(part->work + 32768); /* [i: 64, j: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 49152); /* [j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 49408); /* [j: 64] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 49664); /* [f: 2080, j: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 582144); /* [j: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 582400); /* [f: 2080, j: 64] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 1114880); /* [j: 64] */
-    float *const query_sum_3 = (float *)(void *)(part->work + 1115136); /* [d: 64, j: 64] */
-    float *const query_sum_4 = (float *)(void *)(part->work + 1131520); /* [d: 64, j: 64] */
-    float *const query_sum_5 = (float *)(void *)(part->work + 1147904); /* [d: 64, j: 64] */
-    float *const query_sum_6 = (float *)(void *)(part->work + 1164288); /* [d: 64, j: 64] */
-    float *const sum = (float *)(void *)(part->work + 1180672); /* [d: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 1197056); /* [d: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(part->work + 1213440); /* [e: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 1229824); /* [e: 64, j: 64] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 1246208); /* [e: 64, j: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [i: 64, j: 64 of 80] */
+    float *const weight = (float *)(void *)(part->work + 20480); /* [i: 64, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(part->work + 40960); /* [i: 64, j: 64 of 80] */
+    float *const row_sum = (float *)(void *)(part->work + 61440); /* [j: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 61696); /* [j: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
+    float *const sum_from_state = (float *)(void *)(part->work + 61952); /* [f: 2080, j: 64 of 80] */
+    float *const query_sum = (float *)(void *)(part->work + 727552); /* [j: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 727808); /* [f: 2080, j: 64 of 80] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 1393408); /* [j: 64] */
+    float *const query_sum_3 = (float *)(void *)(part->work + 1393664); /* [d: 64, j: 64 of 80] */
+    float *const query_sum_4 = (float *)(void *)(part->work + 1414144); /* [d: 64, j: 64 of 80] */
+    float *const query_sum_5 = (float *)(void *)(part->work + 1434624); /* [d: 64, j: 64 of 80] */
+    float *const query_sum_6 = (float *)(void *)(part->work + 1455104); /* [d: 64, j: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 1475584); /* [d: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 1496064); /* [d: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(part->work + 1516544); /* [e: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 1537024); /* [e: 64, j: 64 of 80] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 1557504); /* [e: 64, j: 64 of 80] */
     float *const linear_heads_0 = call->linear_heads_0 ? call->linear_heads_0 + b * call->linear_heads_0_at.batch + (g *
         members + m) * call->linear_heads_0_at.head : NULL;
     const int64_t linear_heads_0_row = call->linear_heads_0_at.row;
@@ -6700,17 +6700,17 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
     const int64_t linear_heads_1_row = call->linear_heads_1_at.row;
     float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
         + m) * call->dlog_decay_k_at.head : NULL;
-    float *const k_tile = (float *)(void *)(part->work + 1262592); /* [d: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 1278976); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 1279232); /* [j: 64] */
-    float *const v_tile = (float *)(void *)(part->work + 1279488); /* [e: 64, j: 64] */
-    float *const dout_tile = (float *)(void *)(part->work + 49664); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(part->work + 16384); /* [i: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 1577984); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 1598464); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 1598720); /* [j: 64] */
+    float *const v_tile = (float *)(void *)(part->work + 1598976); /* [e: 64, j: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(part->work + 61952); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(part->work + 20480); /* [i: 64] */
     for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 128), j_end = min(n_k,
         (chunks - chunk) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -6719,14 +6719,14 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
             log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         if (linear_heads_0 || dlog_decay_k) {
             /* v_tile = v, with zeros beyond the last row */
-            transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 64);
+            transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 64);
             /* sum_from_state[f][j] = sum over e of state * v_tile */
             dot13_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 135200, v_tile, sum_from_state);
             /* query_2 = state_2 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t f = 0; f < 2080; f++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(query_2 + f * 64 + j, splat_v3(state_2[(chunk - chunk0) * 135200 + f]));
+                        store_v3(query_2 + f * 80 + j, splat_v3(state_2[(chunk - chunk0) * 135200 + f]));
                     }
                 }
             }
@@ -6744,25 +6744,25 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
             /* query_sum_3 = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(query_sum_3 + d * 64 + j, splat_v3(0.0f));
+                    store_v3(query_sum_3 + d * 80 + j, splat_v3(0.0f));
                 }
             }
             /* query_sum_4 = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(query_sum_4 + d * 64 + j, splat_v3(0.0f));
+                    store_v3(query_sum_4 + d * 80 + j, splat_v3(0.0f));
                 }
             }
             /* query_sum_5 = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(query_sum_5 + d * 64 + j, splat_v3(0.0f));
+                    store_v3(query_sum_5 + d * 80 + j, splat_v3(0.0f));
                 }
             }
             /* query_sum_6 = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(query_sum_6 + d * 64 + j, splat_v3(0.0f));
+                    store_v3(query_sum_6 + d * 80 + j, splat_v3(0.0f));
                 }
             }
             /* query_sum_3 += select(((t33 * 64) + d) < 2080, sum_from_state * (k_tile * exp2(((log_decay_chunk -
@@ -6780,29 +6780,29 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                     vec_v3 query_sum_6_in = (vec_v3){0};
                     for (int64_t t33 = 0; t33 < 33; t33++) {
                         const int t_26 = ((t33 * 64) + d) < 2080;
-                        const vec_v3 t_30 = load_v3(k_tile + ((d + t33) % 64) * 64 + j) * t_29;
+                        const vec_v3 t_30 = load_v3(k_tile + ((d + t33) % 64) * 80 + j) * t_29;
                         query_sum_3_in += t_26 ? load_v3(sum_from_state + min((t33 * 64) + d,
-                            2079) * 64 + j) * t_30 : splat_v3(0.0f);
+                            2079) * 80 + j) * t_30 : splat_v3(0.0f);
                         const int t_31 = ((t33 * 64) + floor_mod(d - t33, 64)) < 2080;
-                        const vec_v3 t_32 = load_v3(k_tile + floor_mod(d - t33, 64) * 64 + j) * t_29;
+                        const vec_v3 t_32 = load_v3(k_tile + floor_mod(d - t33, 64) * 80 + j) * t_29;
                         query_sum_4_in += t_31 ? load_v3(sum_from_state + min((t33 * 64) + floor_mod(d - t33, 64),
-                            2079) * 64 + j) * t_32 : splat_v3(0.0f);
+                            2079) * 80 + j) * t_32 : splat_v3(0.0f);
                         query_sum_5_in += t_26 ? load_v3(query_2 + min((t33 * 64) + d,
-                            2079) * 64 + j) * t_30 : splat_v3(0.0f);
+                            2079) * 80 + j) * t_30 : splat_v3(0.0f);
                         query_sum_6_in += t_31 ? load_v3(query_2 + min((t33 * 64) + floor_mod(d - t33, 64),
-                            2079) * 64 + j) * t_32 : splat_v3(0.0f);
+                            2079) * 80 + j) * t_32 : splat_v3(0.0f);
                     }
-                    store_v3(query_sum_3 + d * 64 + j, load_v3(query_sum_3 + d * 64 + j) + query_sum_3_in);
-                    store_v3(query_sum_4 + d * 64 + j, load_v3(query_sum_4 + d * 64 + j) + query_sum_4_in);
-                    store_v3(query_sum_5 + d * 64 + j, load_v3(query_sum_5 + d * 64 + j) + query_sum_5_in);
-                    store_v3(query_sum_6 + d * 64 + j, load_v3(query_sum_6 + d * 64 + j) + query_sum_6_in);
+                    store_v3(query_sum_3 + d * 80 + j, load_v3(query_sum_3 + d * 80 + j) + query_sum_3_in);
+                    store_v3(query_sum_4 + d * 80 + j, load_v3(query_sum_4 + d * 80 + j) + query_sum_4_in);
+                    store_v3(query_sum_5 + d * 80 + j, load_v3(query_sum_5 + d * 80 + j) + query_sum_5_in);
+                    store_v3(query_sum_6 + d * 80 + j, load_v3(query_sum_6 + d * 80 + j) + query_sum_6_in);
                 }
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(sum + d * 64 + j, splat_v3(0.0f));
-                    store_v3(sum_compensation + d * 64 + j, splat_v3(0.0f));
+                    store_v3(sum + d * 80 + j, splat_v3(0.0f));
+                    store_v3(sum_compensation + d * 80 + j, splat_v3(0.0f));
                 }
             }
         }
@@ -6810,9 +6810,9 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
             /* sum_2 = 0.0f; sum_2_compensation = 0.0f; sum_from_state_2 = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(sum_2 + e * 64 + j, splat_v3(0.0f));
-                    store_v3(sum_2_compensation + e * 64 + j, splat_v3(0.0f));
-                    store_v3(sum_from_state_2 + e * 64 + j, splat_v3(0.0f));
+                    store_v3(sum_2 + e * 80 + j, splat_v3(0.0f));
+                    store_v3(sum_2_compensation + e * 80 + j, splat_v3(0.0f));
+                    store_v3(sum_from_state_2 + e * 80 + j, splat_v3(0.0f));
                 }
             }
         }
@@ -6832,16 +6832,16 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                     vec_v3 query_sum_2_in = (vec_v3){0};
                     vec_v3 query_sum_2_in_whole = (vec_v3){0};
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v3 query_new36 = (load_v3(k_tile + (f % 64) * 64 + j) * load_v3(k_tile + (((f % 64) +
-                            (f / 64)) % 64) * 64 + j)) * t_35;
-                        store_v3(query + (f - f0) * 64 + j, query_new36);
+                        const vec_v3 query_new36 = (load_v3(k_tile + (f % 64) * 80 + j) * load_v3(k_tile + (((f % 64) +
+                            (f / 64)) % 64) * 80 + j)) * t_35;
+                        store_v3(query + (f - f0) * 80 + j, query_new36);
                         const vec_v3 t_37 = -query_new36;
-                        query_sum_in += load_v3(sum_from_state + f * 64 + j) * t_37;
+                        query_sum_in += load_v3(sum_from_state + f * 80 + j) * t_37;
                         if (f % 192 == 191) {
                             query_sum_in_whole += query_sum_in;
                             query_sum_in = (vec_v3){0};
                         }
-                        query_sum_2_in += load_v3(query_2 + f * 64 + j) * t_37;
+                        query_sum_2_in += load_v3(query_2 + f * 80 + j) * t_37;
                         if (f % 192 == 191) {
                             query_sum_2_in_whole += query_sum_2_in;
                             query_sum_2_in = (vec_v3){0};
@@ -6876,7 +6876,7 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
             for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 64) {
                 const int64_t i1 = min(i0 + 64, i_end);
                 /* dout_tile = dout, with zeros beyond the last row */
-                transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
+                transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
                 /* saved_0_tile = saved_0, with zeros beyond the last row */
                 for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                     saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
@@ -6886,7 +6886,7 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 saved_0_tile_38 = load_v3(saved_0_tile + i);
                     for (int64_t e = 0; e < 64; e++) {
-                        store_v3(dout_tile + e * 64 + i, load_v3(dout_tile + e * 64 + i) * saved_0_tile_38);
+                        store_v3(dout_tile + e * 80 + i, load_v3(dout_tile + e * 80 + i) * saved_0_tile_38);
                     }
                 }
                 if (linear_heads_0 || dlog_decay_k) {
@@ -6899,22 +6899,22 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                     const vec_v3 log_decay_k_tile_41 = load_v3(log_decay_k_tile + j);
                     const vec_v3 log_decay_k_low_tile_42 = load_v3(log_decay_k_low_tile + j);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        const vec_v3 score_39 = load_v3(score + i * 64 + j);
+                        const vec_v3 score_39 = load_v3(score + i * 80 + j);
                         const vec_v3 t_40 = score_39 * 0.125f;
                         const vec_v3 t_43 = exp2_v3(((log_decay_q[(i0 + i)] - log_decay_k_tile_41) +
                             (log_decay_q_low[(i0 + i)] - log_decay_k_low_tile_42)) * 1.442695f);
-                        store_v3(weight + i * 64 + j, (t_40 * t_40) * t_43);
-                        const vec_v3 score_2_44 = load_v3(score_2 + i * 64 + j);
+                        store_v3(weight + i * 80 + j, (t_40 * t_40) * t_43);
+                        const vec_v3 score_2_44 = load_v3(score_2 + i * 80 + j);
                         const vec_v3 score_2_new45 = score_2_44 + row_0[(i0 + i)];
-                        store_v3(score_2 + i * 64 + j, score_2_new45);
-                        store_v3(score + i * 64 + j, score_2_new45 * ((score_39 * t_43) * 0.03125f));
+                        store_v3(score_2 + i * 80 + j, score_2_new45);
+                        store_v3(score + i * 80 + j, score_2_new45 * ((score_39 * t_43) * 0.03125f));
                     }
                 }
                 if (dlog_decay_k) {
                     /* score_2 = score_2 * neg(weight) */
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            store_v3(score_2 + i * 64 + j, load_v3(score_2 + i * 64 + j) * (-load_v3(weight + i * 64 +
+                            store_v3(score_2 + i * 80 + j, load_v3(score_2 + i * 80 + j) * (-load_v3(weight + i * 80 +
                                 j)));
                         }
                     }
@@ -6927,9 +6927,9 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                             const ints_v3 t_46 = j0 + j + lane_v3;
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 const int64_t t_47 = (i0 + i) + query_start;
-                                store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector((t_46 <= t_47) &
+                                store_v3(score_2 + i * 80 + j, pick_v3(__builtin_convertvector((t_46 <= t_47) &
                                     (((max((i0 + i) + query_start, 0) / 128) * 128) <= t_46), mask_v3),
-                                    load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
+                                    load_v3(score_2 + i * 80 + j), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -6943,7 +6943,7 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                         }
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                row_sum_in[vector] += load_v3(score_2 + i * 64 + j);
+                                row_sum_in[vector] += load_v3(score_2 + i * 80 + j);
                             }
                         }
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -6959,9 +6959,9 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                             const ints_v3 t_48 = j0 + j + lane_v3;
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 const int64_t t_49 = (i0 + i) + query_start;
-                                store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector((t_48 <= t_49) & (((max((i0
+                                store_v3(score + i * 80 + j, pick_v3(__builtin_convertvector((t_48 <= t_49) & (((max((i0
                                     + i) + query_start, 0) / 128) * 128) <= t_48), mask_v3),
-                                    load_v3(score + i * 64 + j), splat_v3(0.0f)));
+                                    load_v3(score + i * 80 + j), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -6980,7 +6980,7 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                                 const ints_v3 t_50 = j0 + j + lane_v3;
                                 in_region[j / 8] = __builtin_convertvector((t_50 <= t_51) & (t_52 <= t_50), mask_v3);
                             }
-                            add_seen_v3(64, sum, 64, q + i0 * q_row + i * q_row, 1, score + i * 64, in_region, j1 - j0);
+                            add_seen_v3(64, sum, 80, q + i0 * q_row + i * q_row, 1, score + i * 80, in_region, j1 - j0);
                         }
                     } else
                         dot2_v3(round_up(j1 - j0, 8), i1 - i0, q + i0 * q_row, q_row, score, sum, sum_compensation);
@@ -6993,28 +6993,28 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
                             const ints_v3 t_53 = j0 + j + lane_v3;
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 const int64_t t_54 = (i0 + i) + query_start;
-                                store_v3(weight + i * 64 + j, pick_v3(__builtin_convertvector((t_53 <= t_54) &
+                                store_v3(weight + i * 80 + j, pick_v3(__builtin_convertvector((t_53 <= t_54) &
                                     (((max((i0 + i) + query_start, 0) / 128) * 128) <= t_53), mask_v3),
-                                    load_v3(weight + i * 64 + j), splat_v3(0.0f)));
+                                    load_v3(weight + i * 80 + j), splat_v3(0.0f)));
                             }
                         }
                     }
                 }
                 if (linear_heads_1) {
                     /* sum_2[e][j] += sum over i of dout_tile * weight */
-                    if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v3(dout_tile, 64, 64,
+                    if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v3(dout_tile, 80, 64,
                         i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                         dot16_v3(round_up(j1 - j0, 8), i1 - i0, dout_tile, weight, sum_2, sum_2_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_v3 in_region[8] = {0};
-                            if (finite_v3(dout_tile + i * 1, 64, 64, 1)) continue;
+                            if (finite_v3(dout_tile + i * 1, 80, 64, 1)) continue;
                             const int64_t t_56 = (i0 + i) + query_start;
                             const int64_t t_57 = (max((i0 + i) + query_start, 0) / 128) * 128;
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
                                 const ints_v3 t_55 = j0 + j + lane_v3;
                                 in_region[j / 8] = __builtin_convertvector((t_55 <= t_56) & (t_57 <= t_55), mask_v3);
                             }
-                            add_seen_v3(64, sum_2, 64, dout_tile + i * 1, 64, weight + i * 64, in_region, j1 - j0);
+                            add_seen_v3(64, sum_2, 80, dout_tile + i * 1, 80, weight + i * 80, in_region, j1 - j0);
                         }
                     } else
                         dot17_v3(round_up(j1 - j0, 8), i1 - i0, dout_tile, weight, sum_2, sum_2_compensation);
@@ -7031,9 +7031,9 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
             /* query_sum_3 = (((query_sum_3 + query_sum_4) + query_sum_5) + query_sum_6) + sum */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(query_sum_3 + d * 64 + j, (((load_v3(query_sum_3 + d * 64 + j) + load_v3(query_sum_4 + d *
-                        64 + j)) + load_v3(query_sum_5 + d * 64 + j)) + load_v3(query_sum_6 + d * 64 + j)) + load_v3(sum
-                        + d * 64 + j));
+                    store_v3(query_sum_3 + d * 80 + j, (((load_v3(query_sum_3 + d * 80 + j) + load_v3(query_sum_4 + d *
+                        80 + j)) + load_v3(query_sum_5 + d * 80 + j)) + load_v3(query_sum_6 + d * 80 + j)) + load_v3(sum
+                        + d * 80 + j));
                 }
             }
         }
@@ -7041,18 +7041,18 @@ TARGET_v3 APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay
             /* sum_2 = sum_2 + sum_from_state_2 */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(sum_2 + e * 64 + j, load_v3(sum_2 + e * 64 + j) + load_v3(sum_from_state_2 + e * 64 + j));
+                    store_v3(sum_2 + e * 80 + j, load_v3(sum_2 + e * 80 + j) + load_v3(sum_from_state_2 + e * 80 + j));
                 }
             }
         }
         if (linear_heads_0) {
             /* linear_heads_0 = query_sum_3, transposed back */
-            transpose_out_v3(query_sum_3, 64, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row, linear_heads_0_row,
+            transpose_out_v3(query_sum_3, 80, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row, linear_heads_0_row,
                 64);
         }
         if (linear_heads_1) {
             /* linear_heads_1 = sum_2, transposed back */
-            transpose_out_v3(sum_2, 64, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row, 64);
+            transpose_out_v3(sum_2, 80, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row, 64);
         }
         if (dlog_decay_k) {
             /* dlog_decay_k = row_sum */
@@ -7599,24 +7599,24 @@ APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot3_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot4_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
@@ -7646,14 +7646,14 @@ APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 APART void dot8_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot9_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
 }
 APART void dot10_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
@@ -7669,33 +7669,33 @@ APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
 }
 APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot13_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/2080, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1,
-        b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot14_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot15_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot16_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot17_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -7725,20 +7725,20 @@ static void power_gated_rows_any(const struct call *call, int64_t task, unsigned
         * call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74240); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 90624); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 92672); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113152); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107008); /* [d: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 123392); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 123648); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 133632); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 154112); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 154368); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -7748,7 +7748,7 @@ static void power_gated_rows_any(const struct call *call, int64_t task, unsigned
     /* q_tile = q_tile * 0.125f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.125f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.125f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -7759,8 +7759,8 @@ static void power_gated_rows_any(const struct call *call, int64_t task, unsigned
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            store_any(sum + e * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -7778,11 +7778,11 @@ static void power_gated_rows_any(const struct call *call, int64_t task, unsigned
                 const vec_any log_decay_q_low_tile_3 = load_any(log_decay_q_low_tile + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_1 = load_any(score + j * 64 + i);
+                    const vec_any score_1 = load_any(score + j * 80 + i);
                     const vec_any score_new4 = pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
                         (score_1 * score_1) * exp2_any(((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) +
                         (log_decay_q_low_tile_3 - log_decay_k_low[(j0 + j)])) * 1.442695f), splat_any(0.0f));
-                    store_any(score + j * 64 + i, score_new4);
+                    store_any(score + j * 80 + i, score_new4);
                     row_sum_in += score_new4;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -7796,10 +7796,10 @@ static void power_gated_rows_any(const struct call *call, int64_t task, unsigned
                 const vec_any log_decay_q_low_tile_7 = load_any(log_decay_q_low_tile + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_5 = load_any(score + j * 64 + i);
+                    const vec_any score_5 = load_any(score + j * 80 + i);
                     const vec_any score_new8 = (score_5 * score_5) * exp2_any(((log_decay_q_tile_6 - log_decay_k[(j0 +
                         j)]) + (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_any(score + j * 64 + i, score_new8);
+                    store_any(score + j * 80 + i, score_new8);
                     row_sum_in += score_new8;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -7816,7 +7816,7 @@ static void power_gated_rows_any(const struct call *call, int64_t task, unsigned
                     in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
                         mask_any);
                 }
-                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
@@ -7826,7 +7826,7 @@ static void power_gated_rows_any(const struct call *call, int64_t task, unsigned
         const vec_any t_9 = load_any(row_sum + i) + 1.0f;
         const mask_any t_10 = t_9 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_10, splat_any(0.0f), load_any(sum + e * 64 + i) / t_9));
+            store_any(sum + e * 80 + i, pick_any(t_10, splat_any(0.0f), load_any(sum + e * 80 + i) / t_9));
         }
     }
     if (saved_0) {
@@ -7837,7 +7837,7 @@ static void power_gated_rows_any(const struct call *call, int64_t task, unsigned
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -7894,12 +7894,12 @@ APART void power_gated_keys_any(const struct call *call, int64_t task, const str
         members + m) * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 65536); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 65792); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 81920); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 82176); /* [j: 64] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 4) {
         store_any(state_sum + (chunk - chunk0) * 135200 + f, splat_any(0.0f));
@@ -7915,7 +7915,7 @@ APART void power_gated_keys_any(const struct call *call, int64_t task, const str
     for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -7932,15 +7932,15 @@ APART void power_gated_keys_any(const struct call *call, int64_t task, const str
                 const vec_any t_2 = exp2_any(((log_decay_chunk_0 - load_any(log_decay_k_tile + j)) +
                     (log_decay_chunk_low_1 - load_any(log_decay_k_low_tile + j))) * 1.442695f);
                 for (int64_t f = f0; f < f1; f++) {
-                    store_any(key_features + (f - f0) * 64 + j, (load_any(k_tile + (f % 64) * 64 + j) * load_any(k_tile
-                        + (((f % 64) + (f / 64)) % 64) * 64 + j)) * t_2);
+                    store_any(key_features + (f - f0) * 80 + j, (load_any(k_tile + (f % 64) * 80 + j) * load_any(k_tile
+                        + (((f % 64) + (f / 64)) % 64) * 80 + j)) * t_2);
                 }
             }
             /* state_sum += key_features */
             for (int64_t f = f0; f < f1; f++) {
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_features + (f - f0) * 64 + j);
+                    const vec_any term = load_any(key_features + (f - f0) * 80 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                         mask_any), term, splat_any(0));
                 }
@@ -8292,15 +8292,15 @@ static void power_gated_saved_any(const struct call *call, int64_t task, unsigne
         * call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 73984); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92416); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74240); /* [d: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 90624); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 90880); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 92672); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 113152); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 113408); /* [i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -8310,7 +8310,7 @@ static void power_gated_saved_any(const struct call *call, int64_t task, unsigne
     /* q_tile = q_tile * 0.125f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.125f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.125f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -8331,11 +8331,11 @@ static void power_gated_saved_any(const struct call *call, int64_t task, unsigne
                 const vec_any log_decay_q_low_tile_3 = load_any(log_decay_q_low_tile + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_1 = load_any(score + j * 64 + i);
+                    const vec_any score_1 = load_any(score + j * 80 + i);
                     const vec_any score_new4 = pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
                         (score_1 * score_1) * exp2_any(((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) +
                         (log_decay_q_low_tile_3 - log_decay_k_low[(j0 + j)])) * 1.442695f), splat_any(0.0f));
-                    store_any(score + j * 64 + i, score_new4);
+                    store_any(score + j * 80 + i, score_new4);
                     row_sum_in += score_new4;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -8349,10 +8349,10 @@ static void power_gated_saved_any(const struct call *call, int64_t task, unsigne
                 const vec_any log_decay_q_low_tile_7 = load_any(log_decay_q_low_tile + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_5 = load_any(score + j * 64 + i);
+                    const vec_any score_5 = load_any(score + j * 80 + i);
                     const vec_any score_new8 = (score_5 * score_5) * exp2_any(((log_decay_q_tile_6 - log_decay_k[(j0 +
                         j)]) + (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_any(score + j * 64 + i, score_new8);
+                    store_any(score + j * 80 + i, score_new8);
                     row_sum_in += score_new8;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -8387,13 +8387,13 @@ static void power_gated_row_sums_any(const struct call *call, int64_t task, unsi
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const query_sum = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 33024); /* [i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 41216); /* [i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 4);
+    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 4);
     /* saved_0_tile = saved_0, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
@@ -8409,7 +8409,7 @@ static void power_gated_row_sums_any(const struct call *call, int64_t task, unsi
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                query_sum_in[vector] += load_any(dout_tile + e * 64 + i) * (-load_any(out_tile + e * 64 + i));
+                query_sum_in[vector] += load_any(dout_tile + e * 80 + i) * (-load_any(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -8456,32 +8456,32 @@ static void power_gated_dq_dlog_decay_q_any(const struct call *call, int64_t tas
     const int64_t dout_row = call->p.dout.row;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [j: 288, i: 64] */
-    float *const weight_2 = (float *)(void *)(work + 147456); /* [j: 288, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 221184); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 221440); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 221696); /* [d: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 238080); /* [d: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [j: 288, i: 64 of 80] */
+    float *const weight_2 = (float *)(void *)(work + 184320); /* [j: 288, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 276480); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 276736); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 276992); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 297472); /* [d: 64, i: 64 of 80] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
         + m) * call->dlog_decay_q_at.head : NULL;
     const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    float *const dout_tile = (float *)(void *)(work + 254464); /* [e: 64, i: 64] */
+    float *const dout_tile = (float *)(void *)(work + 317952); /* [e: 64, i: 64 of 80] */
     float *const saved_0_tile = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const q_tile = (float *)(void *)(work + 270848); /* [d: 64, i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 287232); /* [i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 287488); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 287744); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 338432); /* [d: 64, i: 64 of 80] */
+    float *const row_0_tile = (float *)(void *)(work + 358912); /* [i: 64] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 359168); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 359424); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 4);
     /* saved_0_tile = saved_0, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* row_0_tile = row_0, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         row_0_tile[i] = i < i1 - i0 ? row_0[(i0 + i)] : 0;
@@ -8495,7 +8495,7 @@ static void power_gated_dq_dlog_decay_q_any(const struct call *call, int64_t tas
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any saved_0_tile_0 = load_any(saved_0_tile + i);
         for (int64_t e = 0; e < 64; e++) {
-            store_any(dout_tile + e * 64 + i, load_any(dout_tile + e * 64 + i) * saved_0_tile_0);
+            store_any(dout_tile + e * 80 + i, load_any(dout_tile + e * 80 + i) * saved_0_tile_0);
         }
     }
     if (dlog_decay_q) {
@@ -8509,8 +8509,8 @@ static void power_gated_dq_dlog_decay_q_any(const struct call *call, int64_t tas
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(sum + d * 64 + i, splat_any(0.0f));
-                store_any(sum_compensation + d * 64 + i, splat_any(0.0f));
+                store_any(sum + d * 80 + i, splat_any(0.0f));
+                store_any(sum_compensation + d * 80 + i, splat_any(0.0f));
             }
         }
     }
@@ -8531,15 +8531,15 @@ static void power_gated_dq_dlog_decay_q_any(const struct call *call, int64_t tas
             const vec_any log_decay_q_tile_5 = load_any(log_decay_q_tile + i);
             const vec_any log_decay_q_low_tile_6 = load_any(log_decay_q_low_tile + i);
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_2_1 = load_any(score_2 + j * 64 + i);
+                const vec_any score_2_1 = load_any(score_2 + j * 80 + i);
                 const vec_any score_2_new3 = score_2_1 + row_0_tile_2;
-                store_any(score_2 + j * 64 + i, score_2_new3);
-                const vec_any score_4 = load_any(score + j * 64 + i);
+                store_any(score_2 + j * 80 + i, score_2_new3);
+                const vec_any score_4 = load_any(score + j * 80 + i);
                 const vec_any t_7 = exp2_any(((log_decay_q_tile_5 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_6 -
                     log_decay_k_low[(j0 + j)])) * 1.442695f);
-                store_any(weight_2 + j * 64 + i, score_2_new3 * ((score_4 * t_7) * 0.03125f));
+                store_any(weight_2 + j * 80 + i, score_2_new3 * ((score_4 * t_7) * 0.03125f));
                 const vec_any t_8 = score_4 * 0.125f;
-                store_any(score + j * 64 + i, score_2_new3 * ((t_8 * t_8) * t_7));
+                store_any(score + j * 80 + i, score_2_new3 * ((t_8 * t_8) * t_7));
             }
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -8548,8 +8548,8 @@ static void power_gated_dq_dlog_decay_q_any(const struct call *call, int64_t tas
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const ints_any t_9 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_9, mask_any),
-                            load_any(score + j * 64 + i), splat_any(0.0f)));
+                        store_any(score + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_9, mask_any),
+                            load_any(score + j * 80 + i), splat_any(0.0f)));
                     }
                 }
             }
@@ -8563,7 +8563,7 @@ static void power_gated_dq_dlog_decay_q_any(const struct call *call, int64_t tas
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] += load_any(score + j * 64 + i);
+                        row_sum_in[vector] += load_any(score + j * 80 + i);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -8577,8 +8577,8 @@ static void power_gated_dq_dlog_decay_q_any(const struct call *call, int64_t tas
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const ints_any t_10 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight_2 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any),
-                            load_any(weight_2 + j * 64 + i), splat_any(0.0f)));
+                        store_any(weight_2 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any),
+                            load_any(weight_2 + j * 80 + i), splat_any(0.0f)));
                     }
                 }
             }
@@ -8595,7 +8595,7 @@ static void power_gated_dq_dlog_decay_q_any(const struct call *call, int64_t tas
                         in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
                             mask_any);
                     }
-                    add_seen_any(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_2 + j * 64, in_region, i1 - i0);
+                    add_seen_any(64, sum, 80, k + j0 * k_row + j * k_row, 1, weight_2 + j * 80, in_region, i1 - i0);
                 }
             } else
                 dot2_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, weight_2, sum, sum_compensation);
@@ -8605,7 +8605,7 @@ static void power_gated_dq_dlog_decay_q_any(const struct call *call, int64_t tas
         /* sum = sum */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(sum + d * 64 + i, load_any(sum + d * 64 + i));
+                store_any(sum + d * 80 + i, load_any(sum + d * 80 + i));
             }
         }
     }
@@ -8617,7 +8617,7 @@ static void power_gated_dq_dlog_decay_q_any(const struct call *call, int64_t tas
     }
     if (dq) {
         /* dq = sum, transposed back */
-        transpose_out_any(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 4);
+        transpose_out_any(sum, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 4);
     }
     if (dlog_decay_q) {
         /* dlog_decay_q = row_sum */
@@ -8664,34 +8664,34 @@ static void power_gated_dk_dv_any(const struct call *call, int64_t task, unsigne
     const int64_t saved_0_head = call->p.n_q;
     const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t row_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const weight = (float *)(void *)(work + 147456); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 221184); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 237568); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 253952); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 270336); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const weight = (float *)(void *)(work + 184320); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 276480); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 296960); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 317440); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 337920); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 286720); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 303104); /* [e: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 319488); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 319744); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(work + 358400); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 378880); /* [e: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 399360); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 399616); /* [j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 4);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
+        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 4);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
+                store_any(sum + e * 80 + j, splat_any(0.0f));
+                store_any(sum_compensation + e * 80 + j, splat_any(0.0f));
             }
         }
     }
@@ -8699,8 +8699,8 @@ static void power_gated_dk_dv_any(const struct call *call, int64_t task, unsigne
         /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum_2 + d * 64 + j, splat_any(0.0f));
-                store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
+                store_any(sum_2 + d * 80 + j, splat_any(0.0f));
+                store_any(sum_2_compensation + d * 80 + j, splat_any(0.0f));
             }
         }
     }
@@ -8730,8 +8730,8 @@ static void power_gated_dk_dv_any(const struct call *call, int64_t task, unsigne
                     const vec_any log_decay_k_tile_1 = load_any(log_decay_k_tile + j);
                     const vec_any log_decay_k_low_tile_2 = load_any(log_decay_k_low_tile + j);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        const vec_any t_0 = load_any(score + i * 64 + j) * 0.125f;
-                        store_any(weight + i * 64 + j, ((t_0 * t_0) * exp2_any((((log_decay_q[m * log_decay_q_head + (i0
+                        const vec_any t_0 = load_any(score + i * 80 + j) * 0.125f;
+                        store_any(weight + i * 80 + j, ((t_0 * t_0) * exp2_any((((log_decay_q[m * log_decay_q_head + (i0
                             + i)]) - log_decay_k_tile_1) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
                             log_decay_k_low_tile_2)) * 1.442695f)) * (saved_0[m * saved_0_head + (i0 + i)]));
                     }
@@ -8743,8 +8743,8 @@ static void power_gated_dk_dv_any(const struct call *call, int64_t task, unsigne
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_3 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(weight + i * 64 + j, pick_any(__builtin_convertvector(t_3 <= ((i0 + i) +
-                                query_start), mask_any), load_any(weight + i * 64 + j), splat_any(0.0f)));
+                            store_any(weight + i * 80 + j, pick_any(__builtin_convertvector(t_3 <= ((i0 + i) +
+                                query_start), mask_any), load_any(weight + i * 80 + j), splat_any(0.0f)));
                         }
                     }
                 }
@@ -8762,8 +8762,8 @@ static void power_gated_dk_dv_any(const struct call *call, int64_t task, unsigne
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_4, mask_any);
                         }
-                        add_seen_any(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            weight + i * 64, in_region, j1 - j0);
+                        add_seen_any(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            weight + i * 80, in_region, j1 - j0);
                     }
                 } else
                     dot2_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight, sum,
@@ -8776,8 +8776,8 @@ static void power_gated_dk_dv_any(const struct call *call, int64_t task, unsigne
                     const vec_any log_decay_k_tile_5 = load_any(log_decay_k_tile + j);
                     const vec_any log_decay_k_low_tile_6 = load_any(log_decay_k_low_tile + j);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(score_2 + i * 64 + j, ((load_any(score_2 + i * 64 + j) * (saved_0[m * saved_0_head +
-                            (i0 + i)])) + (row_0[m * row_0_head + (i0 + i)])) * ((load_any(score + i * 64 + j) *
+                        store_any(score_2 + i * 80 + j, ((load_any(score_2 + i * 80 + j) * (saved_0[m * saved_0_head +
+                            (i0 + i)])) + (row_0[m * row_0_head + (i0 + i)])) * ((load_any(score + i * 80 + j) *
                             exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_5) +
                             ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_6)) *
                             1.442695f)) * 0.03125f));
@@ -8790,8 +8790,8 @@ static void power_gated_dk_dv_any(const struct call *call, int64_t task, unsigne
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_7 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_7 <= ((i0 + i) +
-                                query_start), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
+                            store_any(score_2 + i * 80 + j, pick_any(__builtin_convertvector(t_7 <= ((i0 + i) +
+                                query_start), mask_any), load_any(score_2 + i * 80 + j), splat_any(0.0f)));
                         }
                     }
                 }
@@ -8809,7 +8809,7 @@ static void power_gated_dk_dv_any(const struct call *call, int64_t task, unsigne
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_8, mask_any);
                         }
-                        add_seen_any(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                        add_seen_any(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -8822,7 +8822,7 @@ static void power_gated_dk_dv_any(const struct call *call, int64_t task, unsigne
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
+                store_any(sum_2 + d * 80 + j, load_any(sum_2 + d * 80 + j));
             }
         }
     }
@@ -8830,17 +8830,17 @@ static void power_gated_dk_dv_any(const struct call *call, int64_t task, unsigne
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
+                store_any(sum + e * 80 + j, load_any(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
+        transpose_out_any(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
+        transpose_out_any(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
     }
 }
 
@@ -8875,20 +8875,20 @@ static void power_gated_dlog_decay_k_any(const struct call *call, int64_t task, 
     const int64_t dout_row = call->p.dout.row;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const row_sum = (float *)(void *)(work + 147456); /* [j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 147712); /* [j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 184320); /* [j: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 184576); /* [j: 64] */
     float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
         + m) * call->dlog_decay_k_at.head : NULL;
-    float *const k_tile = (float *)(void *)(work + 147968); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 164352); /* [e: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 180736); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 180992); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(work + 184832); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 205312); /* [e: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 225792); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 226048); /* [j: 64] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 4);
     /* v_tile = v, with zeros beyond the last row */
-    transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
+    transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 4);
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
     for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
         log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -8898,7 +8898,7 @@ static void power_gated_dlog_decay_k_any(const struct call *call, int64_t task, 
     /* k_tile = k_tile * 0.125f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.125f);
+            store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * 0.125f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -8921,13 +8921,13 @@ static void power_gated_dlog_decay_k_any(const struct call *call, int64_t task, 
                 const vec_any log_decay_k_low_tile_5 = load_any(log_decay_k_low_tile + j);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_any score_2_1 = load_any(score_2 + i * 64 + j);
-                    const vec_any score_3 = load_any(score + i * 64 + j);
+                    const vec_any score_2_1 = load_any(score_2 + i * 80 + j);
+                    const vec_any score_3 = load_any(score + i * 80 + j);
                     const vec_any score_2_new6 = pick_any(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
                         mask_any), ((score_2_1 * saved_0[(i0 + i)]) + row_0[(i0 + i)]) * (-((score_3 * score_3) *
                         exp2_any(((log_decay_q[(i0 + i)] - log_decay_k_tile_4) + (log_decay_q_low[(i0 + i)] -
                         log_decay_k_low_tile_5)) * 1.442695f))), splat_any(0.0f));
-                    store_any(score_2 + i * 64 + j, score_2_new6);
+                    store_any(score_2 + i * 80 + j, score_2_new6);
                     row_sum_in += score_2_new6;
                 }
                 add_any(row_sum + j, row_sum_compensation + j, row_sum_in, splat_any(1));
@@ -8941,12 +8941,12 @@ static void power_gated_dlog_decay_k_any(const struct call *call, int64_t task, 
                 const vec_any log_decay_k_low_tile_10 = load_any(log_decay_k_low_tile + j);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_any score_2_7 = load_any(score_2 + i * 64 + j);
-                    const vec_any score_8 = load_any(score + i * 64 + j);
+                    const vec_any score_2_7 = load_any(score_2 + i * 80 + j);
+                    const vec_any score_8 = load_any(score + i * 80 + j);
                     const vec_any score_2_new11 = ((score_2_7 * saved_0[(i0 + i)]) + row_0[(i0 + i)]) * (-((score_8 *
                         score_8) * exp2_any(((log_decay_q[(i0 + i)] - log_decay_k_tile_9) + (log_decay_q_low[(i0 + i)] -
                         log_decay_k_low_tile_10)) * 1.442695f)));
-                    store_any(score_2 + i * 64 + j, score_2_new11);
+                    store_any(score_2 + i * 80 + j, score_2_new11);
                     row_sum_in += score_2_new11;
                 }
                 add_any(row_sum + j, row_sum_compensation + j, row_sum_in, splat_any(1));
@@ -9045,11 +9045,11 @@ APART void power_gated_linear_saved_keys_any(const struct call *call, int64_t ta
         members + m) * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 65536); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 65792); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 81920); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 82176); /* [j: 64] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 4) {
         store_any(state_sum + (chunk - chunk0) * 2080 + f, splat_any(0.0f));
@@ -9057,7 +9057,7 @@ APART void power_gated_linear_saved_keys_any(const struct call *call, int64_t ta
     for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -9074,15 +9074,15 @@ APART void power_gated_linear_saved_keys_any(const struct call *call, int64_t ta
                 const vec_any t_2 = exp2_any(((log_decay_chunk_0 - load_any(log_decay_k_tile + j)) +
                     (log_decay_chunk_low_1 - load_any(log_decay_k_low_tile + j))) * 1.442695f);
                 for (int64_t f = f0; f < f1; f++) {
-                    store_any(key_features + (f - f0) * 64 + j, (load_any(k_tile + (f % 64) * 64 + j) * load_any(k_tile
-                        + (((f % 64) + (f / 64)) % 64) * 64 + j)) * t_2);
+                    store_any(key_features + (f - f0) * 80 + j, (load_any(k_tile + (f % 64) * 80 + j) * load_any(k_tile
+                        + (((f % 64) + (f / 64)) % 64) * 80 + j)) * t_2);
                 }
             }
             /* state_sum += key_features */
             for (int64_t f = f0; f < f1; f++) {
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_features + (f - f0) * 64 + j);
+                    const vec_any term = load_any(key_features + (f - f0) * 80 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                         mask_any), term, splat_any(0));
                 }
@@ -9422,12 +9422,12 @@ APART void power_gated_linear_dq_dlog_decay_q_keys_any(const struct call *call, 
         members + m) * call->log_decay_chunk_low_at.head;
     const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
         * call->log_decay_chunk_at.head;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
+    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
     float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 65536); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 65792); /* [j: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 81920); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 82176); /* [j: 64] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 4) {
         store_any(state_sum + (chunk - chunk0) * 135200 + f, splat_any(0.0f));
@@ -9443,7 +9443,7 @@ APART void power_gated_linear_dq_dlog_decay_q_keys_any(const struct call *call, 
     for (int64_t j0 = chunk * 128, j_end = min(n_k, (chunk + 1) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -9460,15 +9460,15 @@ APART void power_gated_linear_dq_dlog_decay_q_keys_any(const struct call *call, 
                 const vec_any t_2 = exp2_any(((log_decay_chunk_0 - load_any(log_decay_k_tile + j)) +
                     (log_decay_chunk_low_1 - load_any(log_decay_k_low_tile + j))) * 1.442695f);
                 for (int64_t f = f0; f < f1; f++) {
-                    store_any(key_features + (f - f0) * 64 + j, (load_any(k_tile + (f % 64) * 64 + j) * load_any(k_tile
-                        + (((f % 64) + (f / 64)) % 64) * 64 + j)) * t_2);
+                    store_any(key_features + (f - f0) * 80 + j, (load_any(k_tile + (f % 64) * 80 + j) * load_any(k_tile
+                        + (((f % 64) + (f / 64)) % 64) * 80 + j)) * t_2);
                 }
             }
             /* state_sum += key_features */
             for (int64_t f = f0; f < f1; f++) {
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_features + (f - f0) * 64 + j);
+                    const vec_any term = load_any(key_features + (f - f0) * 80 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                         mask_any), term, splat_any(0));
                 }
@@ -9948,19 +9948,19 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const key_features = (float *)(void *)(part->work + 0); /* [i: 64, e: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 16384); /* [f: 192, i: 64] */
+    float *const key_features_2 = (float *)(void *)(part->work + 16384); /* [f: 192, i: 64 of 80] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080, e: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 532480); /* [chunk, f: 2080] */
     float *const linear_heads_0 = call->linear_heads_0 ? call->linear_heads_0 + b * call->linear_heads_0_at.batch + (g *
         members + m) * call->linear_heads_0_at.head : NULL;
     float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
         + m) * call->dlog_decay_k_at.head : NULL;
-    float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 81920); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 82176); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(part->work + 82432); /* [i: 64] */
-    float *const log_decay_chunk_at = (float *)(void *)(part->work + 82688); /* [i: 64] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 82944); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 77824); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(part->work + 98304); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 98560); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(part->work + 98816); /* [i: 64] */
+    float *const log_decay_chunk_at = (float *)(void *)(part->work + 99072); /* [i: 64] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 99328); /* [i: 64] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 2080; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
@@ -9979,7 +9979,7 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries
         i_end = min(n_q, ((chunks - chunk) * 128) - query_start); i0 < i_end; i0 += 64) {
         const int64_t i1 = min(i0 + 64, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
         for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
             log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -10025,8 +10025,8 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries
                 const vec_any t_5 = exp2_any(((log_decay_chunk_at_0 - log_decay_chunk_3) + (log_decay_chunk_low_at_1 -
                     log_decay_chunk_low_4)) * 1.442695f);
                 for (int64_t f = f0; f < f1; f++) {
-                    store_any(key_features_2 + (f - f0) * 64 + i, ((((load_any(q_tile + (f % 64) * 64 + i) * 0.125f) *
-                        (load_any(q_tile + (((f % 64) + (f / 64)) % 64) * 64 + i) * 0.125f)) * (float)(((f / 64) == 0) ?
+                    store_any(key_features_2 + (f - f0) * 80 + i, ((((load_any(q_tile + (f % 64) * 80 + i) * 0.125f) *
+                        (load_any(q_tile + (((f % 64) + (f / 64)) % 64) * 80 + i) * 0.125f)) * (float)(((f / 64) == 0) ?
                         1.0 : 2.0)) * t_2) * t_5);
                 }
             }
@@ -10038,7 +10038,7 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const vec_any row_0_tile_6 = load_any(row_0_tile + i);
-                        const vec_any term = load_any(key_features_2 + (f - f0) * 64 + i) * row_0_tile_6;
+                        const vec_any term = load_any(key_features_2 + (f - f0) * 80 + i) * row_0_tile_6;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -10180,25 +10180,25 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_an
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080, e: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 532480); /* [chunk, f: 2080] */
-    float *const score = (float *)(void *)(part->work + 0); /* [i: 64, j: 64] */
-    float *const weight = (float *)(void *)(part->work + 16384); /* [i: 64, j: 64] */
-    float *const score_2 = (float *)(void *)(part->work + 32768); /* [i: 64, j: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 49152); /* [j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 49408); /* [j: 64] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 192, j: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 49664); /* [f: 2080, j: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 582144); /* [j: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 582400); /* [f: 2080, j: 64] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 1114880); /* [j: 64] */
-    float *const query_sum_3 = (float *)(void *)(part->work + 1115136); /* [d: 64, j: 64] */
-    float *const query_sum_4 = (float *)(void *)(part->work + 1131520); /* [d: 64, j: 64] */
-    float *const query_sum_5 = (float *)(void *)(part->work + 1147904); /* [d: 64, j: 64] */
-    float *const query_sum_6 = (float *)(void *)(part->work + 1164288); /* [d: 64, j: 64] */
-    float *const sum = (float *)(void *)(part->work + 1180672); /* [d: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(part->work + 1197056); /* [d: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(part->work + 1213440); /* [e: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 1229824); /* [e: 64, j: 64] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 1246208); /* [e: 64, j: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [i: 64, j: 64 of 80] */
+    float *const weight = (float *)(void *)(part->work + 20480); /* [i: 64, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(part->work + 40960); /* [i: 64, j: 64 of 80] */
+    float *const row_sum = (float *)(void *)(part->work + 61440); /* [j: 64] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 61696); /* [j: 64] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
+    float *const sum_from_state = (float *)(void *)(part->work + 61952); /* [f: 2080, j: 64 of 80] */
+    float *const query_sum = (float *)(void *)(part->work + 727552); /* [j: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 727808); /* [f: 2080, j: 64 of 80] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 1393408); /* [j: 64] */
+    float *const query_sum_3 = (float *)(void *)(part->work + 1393664); /* [d: 64, j: 64 of 80] */
+    float *const query_sum_4 = (float *)(void *)(part->work + 1414144); /* [d: 64, j: 64 of 80] */
+    float *const query_sum_5 = (float *)(void *)(part->work + 1434624); /* [d: 64, j: 64 of 80] */
+    float *const query_sum_6 = (float *)(void *)(part->work + 1455104); /* [d: 64, j: 64 of 80] */
+    float *const sum = (float *)(void *)(part->work + 1475584); /* [d: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(part->work + 1496064); /* [d: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(part->work + 1516544); /* [e: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 1537024); /* [e: 64, j: 64 of 80] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 1557504); /* [e: 64, j: 64 of 80] */
     float *const linear_heads_0 = call->linear_heads_0 ? call->linear_heads_0 + b * call->linear_heads_0_at.batch + (g *
         members + m) * call->linear_heads_0_at.head : NULL;
     const int64_t linear_heads_0_row = call->linear_heads_0_at.row;
@@ -10207,17 +10207,17 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_an
     const int64_t linear_heads_1_row = call->linear_heads_1_at.row;
     float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
         + m) * call->dlog_decay_k_at.head : NULL;
-    float *const k_tile = (float *)(void *)(part->work + 1262592); /* [d: 64, j: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 1278976); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 1279232); /* [j: 64] */
-    float *const v_tile = (float *)(void *)(part->work + 1279488); /* [e: 64, j: 64] */
-    float *const dout_tile = (float *)(void *)(part->work + 49664); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(part->work + 16384); /* [i: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 1577984); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 1598464); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 1598720); /* [j: 64] */
+    float *const v_tile = (float *)(void *)(part->work + 1598976); /* [e: 64, j: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(part->work + 61952); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(part->work + 20480); /* [i: 64] */
     for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 128), j_end = min(n_k,
         (chunks - chunk) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -10226,14 +10226,14 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_an
             log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         if (linear_heads_0 || dlog_decay_k) {
             /* v_tile = v, with zeros beyond the last row */
-            transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 64);
+            transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 64);
             /* sum_from_state[f][j] = sum over e of state * v_tile */
             dot13_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 135200, v_tile, sum_from_state);
             /* query_2 = state_2 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t f = 0; f < 2080; f++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(query_2 + f * 64 + j, splat_any(state_2[(chunk - chunk0) * 135200 + f]));
+                        store_any(query_2 + f * 80 + j, splat_any(state_2[(chunk - chunk0) * 135200 + f]));
                     }
                 }
             }
@@ -10251,25 +10251,25 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_an
             /* query_sum_3 = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(query_sum_3 + d * 64 + j, splat_any(0.0f));
+                    store_any(query_sum_3 + d * 80 + j, splat_any(0.0f));
                 }
             }
             /* query_sum_4 = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(query_sum_4 + d * 64 + j, splat_any(0.0f));
+                    store_any(query_sum_4 + d * 80 + j, splat_any(0.0f));
                 }
             }
             /* query_sum_5 = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(query_sum_5 + d * 64 + j, splat_any(0.0f));
+                    store_any(query_sum_5 + d * 80 + j, splat_any(0.0f));
                 }
             }
             /* query_sum_6 = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(query_sum_6 + d * 64 + j, splat_any(0.0f));
+                    store_any(query_sum_6 + d * 80 + j, splat_any(0.0f));
                 }
             }
             /* query_sum_3 += select(((t33 * 64) + d) < 2080, sum_from_state * (k_tile * exp2(((log_decay_chunk -
@@ -10287,29 +10287,29 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_an
                     vec_any query_sum_6_in = (vec_any){0};
                     for (int64_t t33 = 0; t33 < 33; t33++) {
                         const int t_26 = ((t33 * 64) + d) < 2080;
-                        const vec_any t_30 = load_any(k_tile + ((d + t33) % 64) * 64 + j) * t_29;
+                        const vec_any t_30 = load_any(k_tile + ((d + t33) % 64) * 80 + j) * t_29;
                         query_sum_3_in += t_26 ? load_any(sum_from_state + min((t33 * 64) + d,
-                            2079) * 64 + j) * t_30 : splat_any(0.0f);
+                            2079) * 80 + j) * t_30 : splat_any(0.0f);
                         const int t_31 = ((t33 * 64) + floor_mod(d - t33, 64)) < 2080;
-                        const vec_any t_32 = load_any(k_tile + floor_mod(d - t33, 64) * 64 + j) * t_29;
+                        const vec_any t_32 = load_any(k_tile + floor_mod(d - t33, 64) * 80 + j) * t_29;
                         query_sum_4_in += t_31 ? load_any(sum_from_state + min((t33 * 64) + floor_mod(d - t33, 64),
-                            2079) * 64 + j) * t_32 : splat_any(0.0f);
+                            2079) * 80 + j) * t_32 : splat_any(0.0f);
                         query_sum_5_in += t_26 ? load_any(query_2 + min((t33 * 64) + d,
-                            2079) * 64 + j) * t_30 : splat_any(0.0f);
+                            2079) * 80 + j) * t_30 : splat_any(0.0f);
                         query_sum_6_in += t_31 ? load_any(query_2 + min((t33 * 64) + floor_mod(d - t33, 64),
-                            2079) * 64 + j) * t_32 : splat_any(0.0f);
+                            2079) * 80 + j) * t_32 : splat_any(0.0f);
                     }
-                    store_any(query_sum_3 + d * 64 + j, load_any(query_sum_3 + d * 64 + j) + query_sum_3_in);
-                    store_any(query_sum_4 + d * 64 + j, load_any(query_sum_4 + d * 64 + j) + query_sum_4_in);
-                    store_any(query_sum_5 + d * 64 + j, load_any(query_sum_5 + d * 64 + j) + query_sum_5_in);
-                    store_any(query_sum_6 + d * 64 + j, load_any(query_sum_6 + d * 64 + j) + query_sum_6_in);
+                    store_any(query_sum_3 + d * 80 + j, load_any(query_sum_3 + d * 80 + j) + query_sum_3_in);
+                    store_any(query_sum_4 + d * 80 + j, load_any(query_sum_4 + d * 80 + j) + query_sum_4_in);
+                    store_any(query_sum_5 + d * 80 + j, load_any(query_sum_5 + d * 80 + j) + query_sum_5_in);
+                    store_any(query_sum_6 + d * 80 + j, load_any(query_sum_6 + d * 80 + j) + query_sum_6_in);
                 }
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(sum + d * 64 + j, splat_any(0.0f));
-                    store_any(sum_compensation + d * 64 + j, splat_any(0.0f));
+                    store_any(sum + d * 80 + j, splat_any(0.0f));
+                    store_any(sum_compensation + d * 80 + j, splat_any(0.0f));
                 }
             }
         }
@@ -10317,9 +10317,9 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_an
             /* sum_2 = 0.0f; sum_2_compensation = 0.0f; sum_from_state_2 = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(sum_2 + e * 64 + j, splat_any(0.0f));
-                    store_any(sum_2_compensation + e * 64 + j, splat_any(0.0f));
-                    store_any(sum_from_state_2 + e * 64 + j, splat_any(0.0f));
+                    store_any(sum_2 + e * 80 + j, splat_any(0.0f));
+                    store_any(sum_2_compensation + e * 80 + j, splat_any(0.0f));
+                    store_any(sum_from_state_2 + e * 80 + j, splat_any(0.0f));
                 }
             }
         }
@@ -10339,16 +10339,16 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_an
                     vec_any query_sum_2_in = (vec_any){0};
                     vec_any query_sum_2_in_whole = (vec_any){0};
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_any query_new36 = (load_any(k_tile + (f % 64) * 64 + j) * load_any(k_tile + (((f % 64)
-                            + (f / 64)) % 64) * 64 + j)) * t_35;
-                        store_any(query + (f - f0) * 64 + j, query_new36);
+                        const vec_any query_new36 = (load_any(k_tile + (f % 64) * 80 + j) * load_any(k_tile + (((f % 64)
+                            + (f / 64)) % 64) * 80 + j)) * t_35;
+                        store_any(query + (f - f0) * 80 + j, query_new36);
                         const vec_any t_37 = -query_new36;
-                        query_sum_in += load_any(sum_from_state + f * 64 + j) * t_37;
+                        query_sum_in += load_any(sum_from_state + f * 80 + j) * t_37;
                         if (f % 192 == 191) {
                             query_sum_in_whole += query_sum_in;
                             query_sum_in = (vec_any){0};
                         }
-                        query_sum_2_in += load_any(query_2 + f * 64 + j) * t_37;
+                        query_sum_2_in += load_any(query_2 + f * 80 + j) * t_37;
                         if (f % 192 == 191) {
                             query_sum_2_in_whole += query_sum_2_in;
                             query_sum_2_in = (vec_any){0};
@@ -10383,7 +10383,7 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_an
             for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 64) {
                 const int64_t i1 = min(i0 + 64, i_end);
                 /* dout_tile = dout, with zeros beyond the last row */
-                transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
+                transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
                 /* saved_0_tile = saved_0, with zeros beyond the last row */
                 for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                     saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
@@ -10393,7 +10393,7 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_an
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any saved_0_tile_38 = load_any(saved_0_tile + i);
                     for (int64_t e = 0; e < 64; e++) {
-                        store_any(dout_tile + e * 64 + i, load_any(dout_tile + e * 64 + i) * saved_0_tile_38);
+                        store_any(dout_tile + e * 80 + i, load_any(dout_tile + e * 80 + i) * saved_0_tile_38);
                     }
                 }
                 if (linear_heads_0 || dlog_decay_k) {
@@ -10406,22 +10406,22 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_an
                     const vec_any log_decay_k_tile_41 = load_any(log_decay_k_tile + j);
                     const vec_any log_decay_k_low_tile_42 = load_any(log_decay_k_low_tile + j);
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        const vec_any score_39 = load_any(score + i * 64 + j);
+                        const vec_any score_39 = load_any(score + i * 80 + j);
                         const vec_any t_40 = score_39 * 0.125f;
                         const vec_any t_43 = exp2_any(((log_decay_q[(i0 + i)] - log_decay_k_tile_41) +
                             (log_decay_q_low[(i0 + i)] - log_decay_k_low_tile_42)) * 1.442695f);
-                        store_any(weight + i * 64 + j, (t_40 * t_40) * t_43);
-                        const vec_any score_2_44 = load_any(score_2 + i * 64 + j);
+                        store_any(weight + i * 80 + j, (t_40 * t_40) * t_43);
+                        const vec_any score_2_44 = load_any(score_2 + i * 80 + j);
                         const vec_any score_2_new45 = score_2_44 + row_0[(i0 + i)];
-                        store_any(score_2 + i * 64 + j, score_2_new45);
-                        store_any(score + i * 64 + j, score_2_new45 * ((score_39 * t_43) * 0.03125f));
+                        store_any(score_2 + i * 80 + j, score_2_new45);
+                        store_any(score + i * 80 + j, score_2_new45 * ((score_39 * t_43) * 0.03125f));
                     }
                 }
                 if (dlog_decay_k) {
                     /* score_2 = score_2 * neg(weight) */
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            store_any(score_2 + i * 64 + j, load_any(score_2 + i * 64 + j) * (-load_any(weight + i * 64
+                            store_any(score_2 + i * 80 + j, load_any(score_2 + i * 80 + j) * (-load_any(weight + i * 80
                                 + j)));
                         }
                     }
@@ -10434,9 +10434,9 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_an
                             const ints_any t_46 = j0 + j + lane_any;
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 const int64_t t_47 = (i0 + i) + query_start;
-                                store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector((t_46 <= t_47) &
+                                store_any(score_2 + i * 80 + j, pick_any(__builtin_convertvector((t_46 <= t_47) &
                                     (((max((i0 + i) + query_start, 0) / 128) * 128) <= t_46), mask_any),
-                                    load_any(score_2 + i * 64 + j), splat_any(0.0f)));
+                                    load_any(score_2 + i * 80 + j), splat_any(0.0f)));
                             }
                         }
                     }
@@ -10450,7 +10450,7 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_an
                         }
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                row_sum_in[vector] += load_any(score_2 + i * 64 + j);
+                                row_sum_in[vector] += load_any(score_2 + i * 80 + j);
                             }
                         }
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -10466,9 +10466,9 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_an
                             const ints_any t_48 = j0 + j + lane_any;
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 const int64_t t_49 = (i0 + i) + query_start;
-                                store_any(score + i * 64 + j, pick_any(__builtin_convertvector((t_48 <= t_49) &
+                                store_any(score + i * 80 + j, pick_any(__builtin_convertvector((t_48 <= t_49) &
                                     (((max((i0 + i) + query_start, 0) / 128) * 128) <= t_48), mask_any),
-                                    load_any(score + i * 64 + j), splat_any(0.0f)));
+                                    load_any(score + i * 80 + j), splat_any(0.0f)));
                             }
                         }
                     }
@@ -10487,7 +10487,7 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_an
                                 const ints_any t_50 = j0 + j + lane_any;
                                 in_region[j / 4] = __builtin_convertvector((t_50 <= t_51) & (t_52 <= t_50), mask_any);
                             }
-                            add_seen_any(64, sum, 64, q + i0 * q_row + i * q_row, 1, score + i * 64, in_region,
+                            add_seen_any(64, sum, 80, q + i0 * q_row + i * q_row, 1, score + i * 80, in_region,
                                 j1 - j0);
                         }
                     } else
@@ -10501,28 +10501,28 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_an
                             const ints_any t_53 = j0 + j + lane_any;
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 const int64_t t_54 = (i0 + i) + query_start;
-                                store_any(weight + i * 64 + j, pick_any(__builtin_convertvector((t_53 <= t_54) &
+                                store_any(weight + i * 80 + j, pick_any(__builtin_convertvector((t_53 <= t_54) &
                                     (((max((i0 + i) + query_start, 0) / 128) * 128) <= t_53), mask_any),
-                                    load_any(weight + i * 64 + j), splat_any(0.0f)));
+                                    load_any(weight + i * 80 + j), splat_any(0.0f)));
                             }
                         }
                     }
                 }
                 if (linear_heads_1) {
                     /* sum_2[e][j] += sum over i of dout_tile * weight */
-                    if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_any(dout_tile, 64, 64,
+                    if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_any(dout_tile, 80, 64,
                         i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
                         dot16_any(round_up(j1 - j0, 4), i1 - i0, dout_tile, weight, sum_2, sum_2_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_any in_region[16] = {0};
-                            if (finite_any(dout_tile + i * 1, 64, 64, 1)) continue;
+                            if (finite_any(dout_tile + i * 1, 80, 64, 1)) continue;
                             const int64_t t_56 = (i0 + i) + query_start;
                             const int64_t t_57 = (max((i0 + i) + query_start, 0) / 128) * 128;
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
                                 const ints_any t_55 = j0 + j + lane_any;
                                 in_region[j / 4] = __builtin_convertvector((t_55 <= t_56) & (t_57 <= t_55), mask_any);
                             }
-                            add_seen_any(64, sum_2, 64, dout_tile + i * 1, 64, weight + i * 64, in_region, j1 - j0);
+                            add_seen_any(64, sum_2, 80, dout_tile + i * 1, 80, weight + i * 80, in_region, j1 - j0);
                         }
                     } else
                         dot17_any(round_up(j1 - j0, 4), i1 - i0, dout_tile, weight, sum_2, sum_2_compensation);
@@ -10539,9 +10539,9 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_an
             /* query_sum_3 = (((query_sum_3 + query_sum_4) + query_sum_5) + query_sum_6) + sum */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(query_sum_3 + d * 64 + j, (((load_any(query_sum_3 + d * 64 + j) + load_any(query_sum_4 + d
-                        * 64 + j)) + load_any(query_sum_5 + d * 64 + j)) + load_any(query_sum_6 + d * 64 + j)) +
-                        load_any(sum + d * 64 + j));
+                    store_any(query_sum_3 + d * 80 + j, (((load_any(query_sum_3 + d * 80 + j) + load_any(query_sum_4 + d
+                        * 80 + j)) + load_any(query_sum_5 + d * 80 + j)) + load_any(query_sum_6 + d * 80 + j)) +
+                        load_any(sum + d * 80 + j));
                 }
             }
         }
@@ -10549,19 +10549,19 @@ APART void power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_an
             /* sum_2 = sum_2 + sum_from_state_2 */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(sum_2 + e * 64 + j, load_any(sum_2 + e * 64 + j) + load_any(sum_from_state_2 + e * 64 +
+                    store_any(sum_2 + e * 80 + j, load_any(sum_2 + e * 80 + j) + load_any(sum_from_state_2 + e * 80 +
                         j));
                 }
             }
         }
         if (linear_heads_0) {
             /* linear_heads_0 = query_sum_3, transposed back */
-            transpose_out_any(query_sum_3, 64, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row,
+            transpose_out_any(query_sum_3, 80, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row,
                 linear_heads_0_row, 64);
         }
         if (linear_heads_1) {
             /* linear_heads_1 = sum_2, transposed back */
-            transpose_out_any(sum_2, 64, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row, 64);
+            transpose_out_any(sum_2, 80, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row, 64);
         }
         if (dlog_decay_k) {
             /* dlog_decay_k = row_sum */
@@ -10790,21 +10790,21 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 5118) return (struct version){.head = power_gated_linear_v4, .tile = -1, .own = 66048,
+        if (n_k >= 5118) return (struct version){.head = power_gated_linear_v4, .tile = -1, .own = 82432,
             .of_token = 135200, .in_keys = 1, .saves = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
-        return (struct version){.rows = power_gated_rows_v4, .tile = 64, .own = 123904, .of_pair = 128, .saves = 1};
+        return (struct version){.rows = power_gated_rows_v4, .tile = 64, .own = 154624, .of_pair = 128, .saves = 1};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 5118) return (struct version){.head = power_gated_linear_v3, .tile = -1, .own = 66048,
+        if (n_k >= 5118) return (struct version){.head = power_gated_linear_v3, .tile = -1, .own = 82432,
             .of_token = 135200, .in_keys = 1, .saves = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
-        return (struct version){.rows = power_gated_rows_v3, .tile = 64, .own = 123904, .of_pair = 128, .saves = 1};
+        return (struct version){.rows = power_gated_rows_v3, .tile = 64, .own = 154624, .of_pair = 128, .saves = 1};
     }
 #endif
-    if (n_k >= 5118) return (struct version){.head = power_gated_linear_any, .tile = -1, .own = 66048,
+    if (n_k >= 5118) return (struct version){.head = power_gated_linear_any, .tile = -1, .own = 82432,
         .of_token = 135200, .in_keys = 1, .saves = 1, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
-    return (struct version){.rows = power_gated_rows_any, .tile = 64, .own = 123904, .of_pair = 128, .saves = 1};
+    return (struct version){.rows = power_gated_rows_any, .tile = 64, .own = 154624, .of_pair = 128, .saves = 1};
 }
 
 
@@ -11313,46 +11313,46 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 5118) return (struct version){.head = power_gated_linear_saved_v4, .tile = -1, .own = 66048,
+        if (n_k >= 5118) return (struct version){.head = power_gated_linear_saved_v4, .tile = -1, .own = 82432,
             .of_token = 135200, .in_keys = 1, .shared = 16640, .slot = 8320, .slots = 4, .together = 1};
-        return (struct version){.rows = power_gated_saved_v4, .tile = 64, .own = 91136, .of_pair = 128};
+        return (struct version){.rows = power_gated_saved_v4, .tile = 64, .own = 113664, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 5118) return (struct version){.head = power_gated_linear_saved_v3, .tile = -1, .own = 66048,
+        if (n_k >= 5118) return (struct version){.head = power_gated_linear_saved_v3, .tile = -1, .own = 82432,
             .of_token = 135200, .in_keys = 1, .shared = 16640, .slot = 8320, .slots = 4, .together = 1};
-        return (struct version){.rows = power_gated_saved_v3, .tile = 64, .own = 91136, .of_pair = 128};
+        return (struct version){.rows = power_gated_saved_v3, .tile = 64, .own = 113664, .of_pair = 128};
     }
 #endif
-    if (n_k >= 5118) return (struct version){.head = power_gated_linear_saved_any, .tile = -1, .own = 66048,
+    if (n_k >= 5118) return (struct version){.head = power_gated_linear_saved_any, .tile = -1, .own = 82432,
         .of_token = 135200, .in_keys = 1, .shared = 16640, .slot = 8320, .slots = 4, .together = 1};
-    return (struct version){.rows = power_gated_saved_any, .tile = 64, .own = 91136, .of_pair = 128};
+    return (struct version){.rows = power_gated_saved_any, .tile = 64, .own = 113664, .of_pair = 128};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 5118) return (struct version){.rows = power_gated_linear_row_sums_v4, .tile = 32, .own = 16640,
             .of_token = 135200};
-        return (struct version){.rows = power_gated_row_sums_v4, .tile = 64, .own = 33280, .of_pair = 128};
+        return (struct version){.rows = power_gated_row_sums_v4, .tile = 64, .own = 41472, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 5118) return (struct version){.rows = power_gated_linear_row_sums_v3, .tile = 32, .own = 16640,
             .of_token = 135200};
-        return (struct version){.rows = power_gated_row_sums_v3, .tile = 64, .own = 33280, .of_pair = 128};
+        return (struct version){.rows = power_gated_row_sums_v3, .tile = 64, .own = 41472, .of_pair = 128};
     }
 #endif
     if (n_k >= 5118) return (struct version){.rows = power_gated_linear_row_sums_any, .tile = 32, .own = 16640,
         .of_token = 135200};
-    return (struct version){.rows = power_gated_row_sums_any, .tile = 64, .own = 33280, .of_pair = 128};
+    return (struct version){.rows = power_gated_row_sums_any, .tile = 64, .own = 41472, .of_pair = 128};
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 5118) return (struct version){.head = power_gated_linear_dq_dlog_decay_q_v4, .tile = -1,
             .own = 299776, .of_token = 135200, .in_keys = 1, .wanted = wanted_0, .shared = 1081600, .slot = 540800,
             .slots = 1, .together = 1};
-        return (struct version){.rows = power_gated_dq_dlog_decay_q_v4, .tile = 64, .own = 288000, .of_pair = 128,
+        return (struct version){.rows = power_gated_dq_dlog_decay_q_v4, .tile = 64, .own = 359680, .of_pair = 128,
             .wanted = wanted_0};
     }
 #endif
@@ -11361,47 +11361,47 @@ static struct version part_version(int part, int64_t n_k)
         if (n_k >= 5118) return (struct version){.head = power_gated_linear_dq_dlog_decay_q_v3, .tile = -1,
             .own = 299776, .of_token = 135200, .in_keys = 1, .wanted = wanted_0, .shared = 1081600, .slot = 540800,
             .slots = 1, .together = 1};
-        return (struct version){.rows = power_gated_dq_dlog_decay_q_v3, .tile = 64, .own = 288000, .of_pair = 128,
+        return (struct version){.rows = power_gated_dq_dlog_decay_q_v3, .tile = 64, .own = 359680, .of_pair = 128,
             .wanted = wanted_0};
     }
 #endif
     if (n_k >= 5118) return (struct version){.head = power_gated_linear_dq_dlog_decay_q_any, .tile = -1, .own = 299776,
         .of_token = 135200, .in_keys = 1, .wanted = wanted_0, .shared = 1081600, .slot = 540800, .slots = 1,
         .together = 1};
-    return (struct version){.rows = power_gated_dq_dlog_decay_q_any, .tile = 64, .own = 288000, .of_pair = 128,
+    return (struct version){.rows = power_gated_dq_dlog_decay_q_any, .tile = 64, .own = 359680, .of_pair = 128,
         .wanted = wanted_0};
     case 3:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 5118) return (struct version){.head =
-            power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v4, .tile = -1, .own = 1295872,
+            power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v4, .tile = -1, .own = 1619456,
             .of_token = 135200, .in_keys = 1, .wanted = wanted_1, .shared = 1081600, .slot = 540800, .slots = 1,
             .together = 1};
-        return (struct version){.rows = power_gated_dk_dv_v4, .tile = 64, .own = 320000, .of_pair = 128,
+        return (struct version){.rows = power_gated_dk_dv_v4, .tile = 64, .own = 399872, .of_pair = 128,
             .wanted = wanted_2, .of_keys = OF_KEY_HEAD};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 5118) return (struct version){.head =
-            power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v3, .tile = -1, .own = 1295872,
+            power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v3, .tile = -1, .own = 1619456,
             .of_token = 135200, .in_keys = 1, .wanted = wanted_1, .shared = 1081600, .slot = 540800, .slots = 1,
             .together = 1};
-        return (struct version){.rows = power_gated_dk_dv_v3, .tile = 64, .own = 320000, .of_pair = 128,
+        return (struct version){.rows = power_gated_dk_dv_v3, .tile = 64, .own = 399872, .of_pair = 128,
             .wanted = wanted_2, .of_keys = OF_KEY_HEAD};
     }
 #endif
     if (n_k >= 5118) return (struct version){.head = power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_any,
-        .tile = -1, .own = 1295872, .of_token = 135200, .in_keys = 1, .wanted = wanted_1, .shared = 1081600,
+        .tile = -1, .own = 1619456, .of_token = 135200, .in_keys = 1, .wanted = wanted_1, .shared = 1081600,
         .slot = 540800, .slots = 1, .together = 1};
-    return (struct version){.rows = power_gated_dk_dv_any, .tile = 64, .own = 320000, .of_pair = 128,
+    return (struct version){.rows = power_gated_dk_dv_any, .tile = 64, .own = 399872, .of_pair = 128,
         .wanted = wanted_2, .of_keys = OF_KEY_HEAD};
     case 4:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 5118) return (struct version){.rows = power_gated_linear_totals1_v4, .tile = 32, .own = 32768,
             .of_token = 135200, .wanted = wanted_2, .of_keys = OF_KEY_HEAD};
-        return (struct version){.rows = power_gated_dlog_decay_k_v4, .tile = 64, .own = 181248, .of_pair = 128,
+        return (struct version){.rows = power_gated_dlog_decay_k_v4, .tile = 64, .own = 226304, .of_pair = 128,
             .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
     }
 #endif
@@ -11409,13 +11409,13 @@ static struct version part_version(int part, int64_t n_k)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 5118) return (struct version){.rows = power_gated_linear_totals1_v3, .tile = 32, .own = 32768,
             .of_token = 135200, .wanted = wanted_2, .of_keys = OF_KEY_HEAD};
-        return (struct version){.rows = power_gated_dlog_decay_k_v3, .tile = 64, .own = 181248, .of_pair = 128,
+        return (struct version){.rows = power_gated_dlog_decay_k_v3, .tile = 64, .own = 226304, .of_pair = 128,
             .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
     }
 #endif
     if (n_k >= 5118) return (struct version){.rows = power_gated_linear_totals1_any, .tile = 32, .own = 32768,
         .of_token = 135200, .wanted = wanted_2, .of_keys = OF_KEY_HEAD};
-    return (struct version){.rows = power_gated_dlog_decay_k_any, .tile = 64, .own = 181248, .of_pair = 128,
+    return (struct version){.rows = power_gated_dlog_decay_k_any, .tile = 64, .own = 226304, .of_pair = 128,
         .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
     default:
 #if defined(__x86_64__)

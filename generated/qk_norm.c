@@ -1026,11 +1026,11 @@ TARGET_v4 APART void qk_norm_few_begin_v4(const struct call *call, int64_t task,
     float *const query_cos = (float *)(void *)(part->shared + 33280); /* [t: 32, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 41472); /* [t: 32, r: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 49664); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
         store_v4(query_sum + r, splat_v4(0.0f));
@@ -1039,7 +1039,7 @@ TARGET_v4 APART void qk_norm_few_begin_v4(const struct call *call, int64_t task,
     for (int64_t r = r0; r < r1; r += 16) {
         vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v4(q_tile + d * 64 + r);
+            query_sum_in += load_v4(q_tile + d * 80 + r);
         }
         store_v4(query_sum + r, load_v4(query_sum + r) + query_sum_in);
     }
@@ -1052,7 +1052,7 @@ TARGET_v4 APART void qk_norm_few_begin_v4(const struct call *call, int64_t task,
         const vec_v4 t_0 = load_v4(query_sum + r) * 0.015625f;
         vec_v4 query_sum_2_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_new1 = load_v4(q_tile + d * 64 + r) - t_0;
+            const vec_v4 query_new1 = load_v4(q_tile + d * 80 + r) - t_0;
             store_v4(query + d * 64 + r, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -2251,11 +2251,11 @@ TARGET_v3 APART void qk_norm_few_begin_v3(const struct call *call, int64_t task,
     float *const query_cos = (float *)(void *)(part->shared + 33280); /* [t: 32, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 41472); /* [t: 32, r: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 49664); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
         store_v3(query_sum + r, splat_v3(0.0f));
@@ -2264,7 +2264,7 @@ TARGET_v3 APART void qk_norm_few_begin_v3(const struct call *call, int64_t task,
     for (int64_t r = r0; r < r1; r += 8) {
         vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v3(q_tile + d * 64 + r);
+            query_sum_in += load_v3(q_tile + d * 80 + r);
         }
         store_v3(query_sum + r, load_v3(query_sum + r) + query_sum_in);
     }
@@ -2277,7 +2277,7 @@ TARGET_v3 APART void qk_norm_few_begin_v3(const struct call *call, int64_t task,
         const vec_v3 t_0 = load_v3(query_sum + r) * 0.015625f;
         vec_v3 query_sum_2_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_new1 = load_v3(q_tile + d * 64 + r) - t_0;
+            const vec_v3 query_new1 = load_v3(q_tile + d * 80 + r) - t_0;
             store_v3(query + d * 64 + r, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }
@@ -3463,11 +3463,11 @@ APART void qk_norm_few_begin_any(const struct call *call, int64_t task, const st
     float *const query_cos = (float *)(void *)(part->shared + 33280); /* [t: 32, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 41472); /* [t: 32, r: 64] */
     float *const query_3 = (float *)(void *)(part->shared + 49664); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
         store_any(query_sum + r, splat_any(0.0f));
@@ -3476,7 +3476,7 @@ APART void qk_norm_few_begin_any(const struct call *call, int64_t task, const st
     for (int64_t r = r0; r < r1; r += 4) {
         vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_any(q_tile + d * 64 + r);
+            query_sum_in += load_any(q_tile + d * 80 + r);
         }
         store_any(query_sum + r, load_any(query_sum + r) + query_sum_in);
     }
@@ -3489,7 +3489,7 @@ APART void qk_norm_few_begin_any(const struct call *call, int64_t task, const st
         const vec_any t_0 = load_any(query_sum + r) * 0.015625f;
         vec_any query_sum_2_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_new1 = load_any(q_tile + d * 64 + r) - t_0;
+            const vec_any query_new1 = load_any(q_tile + d * 80 + r) - t_0;
             store_any(query + d * 64 + r, query_new1);
             query_sum_2_in += query_new1 * query_new1;
         }

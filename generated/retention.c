@@ -1187,11 +1187,11 @@ TARGET_v4 APART void retention_few_begin_v4(const struct call *call, int64_t tas
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
     float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
        query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 16) {
@@ -1206,8 +1206,8 @@ TARGET_v4 APART void retention_few_begin_v4(const struct call *call, int64_t tas
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 64 + r) * load_v4(query_cos + (d / 2) * 64 + r)) +
-                ((load_v4(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 64 + r) * load_v4(query_sin + (d / 2) * 64 +
+            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 80 + r) * load_v4(query_cos + (d / 2) * 64 + r)) +
+                ((load_v4(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 80 + r) * load_v4(query_sin + (d / 2) * 64 +
                 r)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
         }
     }
@@ -2407,11 +2407,11 @@ TARGET_v3 APART void retention_few_begin_v3(const struct call *call, int64_t tas
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
     float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
        query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 8) {
@@ -2426,8 +2426,8 @@ TARGET_v3 APART void retention_few_begin_v3(const struct call *call, int64_t tas
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 64 + r) * load_v3(query_cos + (d / 2) * 64 + r)) +
-                ((load_v3(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 64 + r) * load_v3(query_sin + (d / 2) * 64 +
+            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 80 + r) * load_v3(query_cos + (d / 2) * 64 + r)) +
+                ((load_v3(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 80 + r) * load_v3(query_sin + (d / 2) * 64 +
                 r)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
         }
     }
@@ -3614,11 +3614,11 @@ APART void retention_few_begin_any(const struct call *call, int64_t task, const 
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
     float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
        query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 4) {
@@ -3633,8 +3633,8 @@ APART void retention_few_begin_any(const struct call *call, int64_t task, const 
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t d = 0; d < 64; d++) {
-            store_any(query + d * 64 + r, ((load_any(q_tile + d * 64 + r) * load_any(query_cos + (d / 2) * 64 + r)) +
-                ((load_any(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 64 + r) * load_any(query_sin + (d / 2) * 64 +
+            store_any(query + d * 64 + r, ((load_any(q_tile + d * 80 + r) * load_any(query_cos + (d / 2) * 64 + r)) +
+                ((load_any(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 80 + r) * load_any(query_sin + (d / 2) * 64 +
                 r)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
         }
     }

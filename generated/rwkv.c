@@ -25,11 +25,11 @@
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
    Linear from 49 keys on: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65
    numbers.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 376832 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 415744 bytes of workspace per thread
      x86-64-v4  linear    tiles of 32 queries and 32 keys; 149760 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 376832 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 415744 bytes of workspace per thread
      x86-64-v3  linear    tiles of 32 queries and 32 keys; 149760 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 376832 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 415744 bytes of workspace per thread
      generic    linear    tiles of 32 queries and 32 keys; 149760 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -990,20 +990,20 @@ TARGET_v4 INLINE void decayed_rows_v4(int64_t lanes, int64_t rows, const int64_t
 TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
     const float *a_low, const float *y, const float *b, const float *b_low, float *w)
 {
-    decayed_v4(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/64, y, b,
-        b_low, /*y_step=*/288, w, /*w_row=*/64);
+    decayed_v4(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/80, y, b,
+        b_low, /*y_step=*/288, w, /*w_row=*/80);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -1064,29 +1064,29 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const sum = (float *)(void *)(work + 73728); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 90112); /* [e: 64, i: 64] */
+    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 92160); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 112640); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 106496); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 122880); /* [d: 64, j: 288] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 196608); /* [d: 64, i: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 288] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
+    float *const q_tile = (float *)(void *)(work + 133120); /* [d: 64, i: 64 of 80] */
+    float *const k_tile = (float *)(void *)(work + 153600); /* [d: 64, j: 288] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 227328); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 247808); /* [d: 64, j: 288] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 321536); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 342016); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_padded_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 16);
+    transpose_padded_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 80, 16);
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
     transpose_padded_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-        log_decay_q_low_tile, 64, 16);
+        log_decay_q_low_tile, 80, 16);
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum + e * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -1102,7 +1102,7 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
         /* weight = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(weight + j * 64 + i, splat_v4(0.0f));
+                store_v4(weight + j * 80 + i, splat_v4(0.0f));
             }
         }
         /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
@@ -1113,8 +1113,8 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
-                        load_v4(weight + j * 64 + i), splat_v4(0.0f)));
+                    store_v4(weight + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
+                        load_v4(weight + j * 80 + i), splat_v4(0.0f)));
                 }
             }
         }
@@ -1129,7 +1129,7 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
                     in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
                         mask_v4);
                 }
-                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
+                add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, weight + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
@@ -1137,11 +1137,11 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
     /* sum = sum */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, load_v4(sum + e * 64 + i));
+            store_v4(sum + e * 80 + i, load_v4(sum + e * 80 + i));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2336,20 +2336,20 @@ TARGET_v3 INLINE void decayed_rows_v3(int64_t lanes, int64_t rows, const int64_t
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
     const float *a_low, const float *y, const float *b, const float *b_low, float *w)
 {
-    decayed_v3(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/64, y, b,
-        b_low, /*y_step=*/288, w, /*w_row=*/64);
+    decayed_v3(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/80, y, b,
+        b_low, /*y_step=*/288, w, /*w_row=*/80);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -2410,29 +2410,29 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const sum = (float *)(void *)(work + 73728); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 90112); /* [e: 64, i: 64] */
+    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 92160); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 112640); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 106496); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 122880); /* [d: 64, j: 288] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 196608); /* [d: 64, i: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 288] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
+    float *const q_tile = (float *)(void *)(work + 133120); /* [d: 64, i: 64 of 80] */
+    float *const k_tile = (float *)(void *)(work + 153600); /* [d: 64, j: 288] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 227328); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 247808); /* [d: 64, j: 288] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 321536); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 342016); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_padded_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 8);
+    transpose_padded_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 80, 8);
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
     transpose_padded_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-        log_decay_q_low_tile, 64, 8);
+        log_decay_q_low_tile, 80, 8);
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum + e * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -2448,7 +2448,7 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
         /* weight = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(weight + j * 64 + i, splat_v3(0.0f));
+                store_v3(weight + j * 80 + i, splat_v3(0.0f));
             }
         }
         /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
@@ -2459,8 +2459,8 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
-                        load_v3(weight + j * 64 + i), splat_v3(0.0f)));
+                    store_v3(weight + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
+                        load_v3(weight + j * 80 + i), splat_v3(0.0f)));
                 }
             }
         }
@@ -2474,7 +2474,7 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
-                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
+                add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, weight + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
@@ -2482,11 +2482,11 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
     /* sum = sum */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, load_v3(sum + e * 64 + i));
+            store_v3(sum + e * 80 + i, load_v3(sum + e * 80 + i));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -3666,20 +3666,20 @@ INLINE void decayed_rows_any(int64_t lanes, int64_t rows, const int64_t steps, i
 APART void dot0_any(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a, const float *a_low,
     const float *y, const float *b, const float *b_low, float *w)
 {
-    decayed_any(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/64, y, b,
-        b_low, /*y_step=*/288, w, /*w_row=*/64);
+    decayed_any(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/80, y, b,
+        b_low, /*y_step=*/288, w, /*w_row=*/80);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot3_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -3740,29 +3740,29 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
         call->log_decay_k_at.head;
     const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const sum = (float *)(void *)(work + 73728); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 90112); /* [e: 64, i: 64] */
+    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 92160); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 112640); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 106496); /* [d: 64, i: 64] */
-    float *const k_tile = (float *)(void *)(work + 122880); /* [d: 64, j: 288] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 196608); /* [d: 64, i: 64] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 288] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
+    float *const q_tile = (float *)(void *)(work + 133120); /* [d: 64, i: 64 of 80] */
+    float *const k_tile = (float *)(void *)(work + 153600); /* [d: 64, j: 288] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 227328); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 247808); /* [d: 64, j: 288] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 321536); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 342016); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_padded_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 4);
+    transpose_padded_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 80, 4);
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
     transpose_padded_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-        log_decay_q_low_tile, 64, 4);
+        log_decay_q_low_tile, 80, 4);
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            store_any(sum + e * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -3778,7 +3778,7 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
         /* weight = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(weight + j * 64 + i, splat_any(0.0f));
+                store_any(weight + j * 80 + i, splat_any(0.0f));
             }
         }
         /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
@@ -3789,8 +3789,8 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_0 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
-                        load_any(weight + j * 64 + i), splat_any(0.0f)));
+                    store_any(weight + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
+                        load_any(weight + j * 80 + i), splat_any(0.0f)));
                 }
             }
         }
@@ -3805,7 +3805,7 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
                     in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
                         mask_any);
                 }
-                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
+                add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, weight + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
@@ -3813,11 +3813,11 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
     /* sum = sum */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, load_any(sum + e * 64 + i));
+            store_any(sum + e * 80 + i, load_any(sum + e * 80 + i));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -4237,19 +4237,19 @@ static struct version version(int64_t n_k)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 49) return (struct version){.head = rwkv_linear_v4, .tile = -1, .own = 49408, .of_token = 4160,
             .in_keys = 1, .own_sums = 1, .shared = 32768, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = rwkv_rows_v4, .tile = 64, .own = 376832, .of_pair = 128};
+        return (struct version){.rows = rwkv_rows_v4, .tile = 64, .own = 415744, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 49) return (struct version){.head = rwkv_linear_v3, .tile = -1, .own = 49408, .of_token = 4160,
             .in_keys = 1, .own_sums = 1, .shared = 32768, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = rwkv_rows_v3, .tile = 64, .own = 376832, .of_pair = 128};
+        return (struct version){.rows = rwkv_rows_v3, .tile = 64, .own = 415744, .of_pair = 128};
     }
 #endif
     if (n_k >= 49) return (struct version){.head = rwkv_linear_any, .tile = -1, .own = 49408, .of_token = 4160,
         .in_keys = 1, .own_sums = 1, .shared = 32768, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = rwkv_rows_any, .tile = 64, .own = 376832, .of_pair = 128};
+    return (struct version){.rows = rwkv_rows_any, .tile = 64, .own = 415744, .of_pair = 128};
 }
 
 

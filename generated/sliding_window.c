@@ -914,11 +914,11 @@ TARGET_v4 APART void sliding_window_few_begin_v4(const struct call *call, int64_
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
        query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 16) {
@@ -933,8 +933,8 @@ TARGET_v4 APART void sliding_window_few_begin_v4(const struct call *call, int64_
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 128; d++) {
-            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 64 + r) * load_v4(query_cos + (d % 64) * 64 + r)) +
-                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_v4(query_sin + (d % 64) * 64 + r))
+            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 80 + r) * load_v4(query_cos + (d % 64) * 64 + r)) +
+                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + r) * load_v4(query_sin + (d % 64) * 64 + r))
                 * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
         }
     }
@@ -1962,11 +1962,11 @@ TARGET_v3 APART void sliding_window_few_begin_v3(const struct call *call, int64_
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
        query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 8) {
@@ -1981,8 +1981,8 @@ TARGET_v3 APART void sliding_window_few_begin_v3(const struct call *call, int64_
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t d = 0; d < 128; d++) {
-            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 64 + r) * load_v3(query_cos + (d % 64) * 64 + r)) +
-                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_v3(query_sin + (d % 64) * 64 + r))
+            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 80 + r) * load_v3(query_cos + (d % 64) * 64 + r)) +
+                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + r) * load_v3(query_sin + (d % 64) * 64 + r))
                 * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
         }
     }
@@ -2998,11 +2998,11 @@ APART void sliding_window_few_begin_any(const struct call *call, int64_t task, c
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
        query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 4) {
@@ -3017,8 +3017,8 @@ APART void sliding_window_few_begin_any(const struct call *call, int64_t task, c
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t d = 0; d < 128; d++) {
-            store_any(query + d * 64 + r, ((load_any(q_tile + d * 64 + r) * load_any(query_cos + (d % 64) * 64 + r)) +
-                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_any(query_sin + (d % 64) * 64 +
+            store_any(query + d * 64 + r, ((load_any(q_tile + d * 80 + r) * load_any(query_cos + (d % 64) * 64 + r)) +
+                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + r) * load_any(query_sin + (d % 64) * 64 +
                 r)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
         }
     }

@@ -25,9 +25,9 @@
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 125248 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 125248 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 125248 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 155968 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 155968 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 155968 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -474,20 +474,20 @@ TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -510,23 +510,23 @@ TARGET_v4 static void softmax_blocks_rows_v4(const struct call *call, int64_t ta
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int32_t *const blocks = call->params->blocks;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -538,8 +538,8 @@ TARGET_v4 static void softmax_blocks_rows_v4(const struct call *call, int64_t ta
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum + e * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
         }
     }
     /* drawn_0: the lists of 16 numbers given for each block that this tile touches */
@@ -547,16 +547,16 @@ TARGET_v4 static void softmax_blocks_rows_v4(const struct call *call, int64_t ta
         .count = 16,
         .first = (i0 - floor_mod(i0, 64)) / 64,
         .last = (i1 - floor_mod(i1 - 1, 64) - 1) / 64,
-        .list = (int64_t *)(void *)(work + 123904)};
+        .list = (int64_t *)(void *)(work + 154624)};
     attn_draw_listed(&drawn_0, blocks + (((b * (kv_heads * members)) + (g * members) + m) * ((n_q + 63) / 64) +
         drawn_0.first) * 16);
     /* the ranges of j that some query of the tile may see */
-    struct attn_range *const j_range = (struct attn_range *)(void *)(work + 124224);
+    struct attn_range *const j_range = (struct attn_range *)(void *)(work + 154944);
     int64_t j_ranges = 0;
     j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, i1 + query_start, 0, j_range + j_ranges);
     j_ranges = attn_union(j_range, j_ranges, 0, n_k);
     /* the ranges that every query of the tile sees */
-    struct attn_range *const j_inside = (struct attn_range *)(void *)(work + 124736);
+    struct attn_range *const j_inside = (struct attn_range *)(void *)(work + 155456);
     int64_t j_insides = 0;
     j_insides += attn_drawn_ranges(&drawn_0, 64, 0, i0 + query_start + 1, 1, j_inside + j_insides);
     j_insides = attn_union(j_inside, j_insides, 0, n_k);
@@ -580,9 +580,9 @@ TARGET_v4 static void softmax_blocks_rows_v4(const struct call *call, int64_t ta
                     const ints_v4 r2 = t_0 % 64;
                     const ints_v4 t_3 = (t_0 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1,
+                        store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1,
                             mask_v4) & drawn_v4(&drawn_0, &t_3, ((j0 + j) - floor_mod(j0 + j, 64)) / 64),
-                            load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                            load_v4(score + j * 80 + i), splat_v4(-INFINITY)));
                     }
                 }
             }
@@ -594,7 +594,7 @@ TARGET_v4 static void softmax_blocks_rows_v4(const struct call *call, int64_t ta
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+                        row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 80 + i));
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -615,9 +615,9 @@ TARGET_v4 static void softmax_blocks_rows_v4(const struct call *call, int64_t ta
                 const vec_v4 row_max_7 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_6 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_6 = load_v4(score + j * 80 + i);
                     const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
-                    store_v4(score + j * 64 + i, score_new8);
+                    store_v4(score + j * 80 + i, score_new8);
                     row_sum_in += score_new8;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -637,7 +637,7 @@ TARGET_v4 static void softmax_blocks_rows_v4(const struct call *call, int64_t ta
                         in_region[i / 16] = __builtin_convertvector((j0 + j) <= (t_9 + query_start),
                             mask_v4) & drawn_v4(&drawn_0, &block12, t_11);
                     }
-                    add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                    add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                 }
             } else
                 dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -648,11 +648,11 @@ TARGET_v4 static void softmax_blocks_rows_v4(const struct call *call, int64_t ta
         const vec_v4 row_sum_13 = load_v4(row_sum + i);
         const mask_v4 t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_13));
+            store_v4(sum + e * 80 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 80 + i) / row_sum_13));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 #endif
 
@@ -1008,20 +1008,20 @@ TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1044,23 +1044,23 @@ TARGET_v3 static void softmax_blocks_rows_v3(const struct call *call, int64_t ta
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int32_t *const blocks = call->params->blocks;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1072,8 +1072,8 @@ TARGET_v3 static void softmax_blocks_rows_v3(const struct call *call, int64_t ta
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum + e * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
         }
     }
     /* drawn_0: the lists of 16 numbers given for each block that this tile touches */
@@ -1081,16 +1081,16 @@ TARGET_v3 static void softmax_blocks_rows_v3(const struct call *call, int64_t ta
         .count = 16,
         .first = (i0 - floor_mod(i0, 64)) / 64,
         .last = (i1 - floor_mod(i1 - 1, 64) - 1) / 64,
-        .list = (int64_t *)(void *)(work + 123904)};
+        .list = (int64_t *)(void *)(work + 154624)};
     attn_draw_listed(&drawn_0, blocks + (((b * (kv_heads * members)) + (g * members) + m) * ((n_q + 63) / 64) +
         drawn_0.first) * 16);
     /* the ranges of j that some query of the tile may see */
-    struct attn_range *const j_range = (struct attn_range *)(void *)(work + 124224);
+    struct attn_range *const j_range = (struct attn_range *)(void *)(work + 154944);
     int64_t j_ranges = 0;
     j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, i1 + query_start, 0, j_range + j_ranges);
     j_ranges = attn_union(j_range, j_ranges, 0, n_k);
     /* the ranges that every query of the tile sees */
-    struct attn_range *const j_inside = (struct attn_range *)(void *)(work + 124736);
+    struct attn_range *const j_inside = (struct attn_range *)(void *)(work + 155456);
     int64_t j_insides = 0;
     j_insides += attn_drawn_ranges(&drawn_0, 64, 0, i0 + query_start + 1, 1, j_inside + j_insides);
     j_insides = attn_union(j_inside, j_insides, 0, n_k);
@@ -1114,9 +1114,9 @@ TARGET_v3 static void softmax_blocks_rows_v3(const struct call *call, int64_t ta
                     const ints_v3 r2 = t_0 % 64;
                     const ints_v3 t_3 = (t_0 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1,
+                        store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1,
                             mask_v3) & drawn_v3(&drawn_0, &t_3, ((j0 + j) - floor_mod(j0 + j, 64)) / 64),
-                            load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                            load_v3(score + j * 80 + i), splat_v3(-INFINITY)));
                     }
                 }
             }
@@ -1132,7 +1132,7 @@ TARGET_v3 static void softmax_blocks_rows_v3(const struct call *call, int64_t ta
                         const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                             row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
-                                load_v3(score + j * 64 + i));
+                                load_v3(score + j * 80 + i));
                         }
                     }
                 }
@@ -1155,9 +1155,9 @@ TARGET_v3 static void softmax_blocks_rows_v3(const struct call *call, int64_t ta
                 const vec_v3 row_max_7 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_6 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_6 = load_v3(score + j * 80 + i);
                     const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
-                    store_v3(score + j * 64 + i, score_new8);
+                    store_v3(score + j * 80 + i, score_new8);
                     row_sum_in += score_new8;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -1177,7 +1177,7 @@ TARGET_v3 static void softmax_blocks_rows_v3(const struct call *call, int64_t ta
                         in_region[i / 8] = __builtin_convertvector((j0 + j) <= (t_9 + query_start),
                             mask_v3) & drawn_v3(&drawn_0, &block12, t_11);
                     }
-                    add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                    add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                 }
             } else
                 dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1188,11 +1188,11 @@ TARGET_v3 static void softmax_blocks_rows_v3(const struct call *call, int64_t ta
         const vec_v3 row_sum_13 = load_v3(row_sum + i);
         const mask_v3 t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_13));
+            store_v3(sum + e * 80 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 80 + i) / row_sum_13));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 #endif
 
@@ -1539,20 +1539,20 @@ APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1575,23 +1575,23 @@ static void softmax_blocks_rows_any(const struct call *call, int64_t task, unsig
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const int32_t *const blocks = call->params->blocks;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1603,8 +1603,8 @@ static void softmax_blocks_rows_any(const struct call *call, int64_t task, unsig
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            store_any(sum + e * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
         }
     }
     /* drawn_0: the lists of 16 numbers given for each block that this tile touches */
@@ -1612,16 +1612,16 @@ static void softmax_blocks_rows_any(const struct call *call, int64_t task, unsig
         .count = 16,
         .first = (i0 - floor_mod(i0, 64)) / 64,
         .last = (i1 - floor_mod(i1 - 1, 64) - 1) / 64,
-        .list = (int64_t *)(void *)(work + 123904)};
+        .list = (int64_t *)(void *)(work + 154624)};
     attn_draw_listed(&drawn_0, blocks + (((b * (kv_heads * members)) + (g * members) + m) * ((n_q + 63) / 64) +
         drawn_0.first) * 16);
     /* the ranges of j that some query of the tile may see */
-    struct attn_range *const j_range = (struct attn_range *)(void *)(work + 124224);
+    struct attn_range *const j_range = (struct attn_range *)(void *)(work + 154944);
     int64_t j_ranges = 0;
     j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, i1 + query_start, 0, j_range + j_ranges);
     j_ranges = attn_union(j_range, j_ranges, 0, n_k);
     /* the ranges that every query of the tile sees */
-    struct attn_range *const j_inside = (struct attn_range *)(void *)(work + 124736);
+    struct attn_range *const j_inside = (struct attn_range *)(void *)(work + 155456);
     int64_t j_insides = 0;
     j_insides += attn_drawn_ranges(&drawn_0, 64, 0, i0 + query_start + 1, 1, j_inside + j_insides);
     j_insides = attn_union(j_inside, j_insides, 0, n_k);
@@ -1645,9 +1645,9 @@ static void softmax_blocks_rows_any(const struct call *call, int64_t task, unsig
                     const ints_any r2 = t_0 % 64;
                     const ints_any t_3 = (t_0 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1,
+                        store_any(score + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1,
                             mask_any) & drawn_any(&drawn_0, &t_3, ((j0 + j) - floor_mod(j0 + j, 64)) / 64),
-                            load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                            load_any(score + j * 80 + i), splat_any(-INFINITY)));
                     }
                 }
             }
@@ -1663,7 +1663,7 @@ static void softmax_blocks_rows_any(const struct call *call, int64_t task, unsig
                         const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                             row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                                load_any(score + j * 64 + i));
+                                load_any(score + j * 80 + i));
                         }
                     }
                 }
@@ -1686,9 +1686,9 @@ static void softmax_blocks_rows_any(const struct call *call, int64_t task, unsig
                 const vec_any row_max_7 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_6 = load_any(score + j * 64 + i);
+                    const vec_any score_6 = load_any(score + j * 80 + i);
                     const vec_any score_new8 = exp2_any(score_6 - row_max_7);
-                    store_any(score + j * 64 + i, score_new8);
+                    store_any(score + j * 80 + i, score_new8);
                     row_sum_in += score_new8;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -1708,7 +1708,7 @@ static void softmax_blocks_rows_any(const struct call *call, int64_t task, unsig
                         in_region[i / 4] = __builtin_convertvector((j0 + j) <= (t_9 + query_start),
                             mask_any) & drawn_any(&drawn_0, &block12, t_11);
                     }
-                    add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                    add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                 }
             } else
                 dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1719,11 +1719,11 @@ static void softmax_blocks_rows_any(const struct call *call, int64_t task, unsig
         const vec_any row_sum_13 = load_any(row_sum + i);
         const mask_any t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_13));
+            store_any(sum + e * 80 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 80 + i) / row_sum_13));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* ==== which version this machine runs ==== */
@@ -1741,13 +1741,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_blocks_rows_v4, .tile = 64, .own = 125248, .of_pair = 128};
+        return (struct version){.rows = softmax_blocks_rows_v4, .tile = 64, .own = 155968, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_blocks_rows_v3, .tile = 64, .own = 125248, .of_pair = 128};
+        return (struct version){.rows = softmax_blocks_rows_v3, .tile = 64, .own = 155968, .of_pair = 128};
 #endif
-    return (struct version){.rows = softmax_blocks_rows_any, .tile = 64, .own = 125248, .of_pair = 128};
+    return (struct version){.rows = softmax_blocks_rows_any, .tile = 64, .own = 155968, .of_pair = 128};
 }
 
 

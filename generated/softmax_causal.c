@@ -22,11 +22,11 @@
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -883,20 +883,20 @@ TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -932,23 +932,23 @@ TARGET_v4 static void softmax_causal_rows_v4(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -960,8 +960,8 @@ TARGET_v4 static void softmax_causal_rows_v4(const struct call *call, int64_t ta
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum + e * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -979,8 +979,8 @@ TARGET_v4 static void softmax_causal_rows_v4(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
-                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                    store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
+                        load_v4(score + j * 80 + i), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -992,7 +992,7 @@ TARGET_v4 static void softmax_causal_rows_v4(const struct call *call, int64_t ta
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 80 + i));
                 }
             }
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1013,9 +1013,9 @@ TARGET_v4 static void softmax_causal_rows_v4(const struct call *call, int64_t ta
             const vec_v4 row_max_4 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                const vec_v4 score_3 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new5 = exp2_v4(score_3 - row_max_4);
-                store_v4(score + j * 64 + i, score_new5);
+                store_v4(score + j * 80 + i, score_new5);
                 row_sum_in += score_new5;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1031,7 +1031,7 @@ TARGET_v4 static void softmax_causal_rows_v4(const struct call *call, int64_t ta
                     in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
                         mask_v4);
                 }
-                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1041,11 +1041,11 @@ TARGET_v4 static void softmax_causal_rows_v4(const struct call *call, int64_t ta
         const vec_v4 row_sum_6 = load_v4(row_sum + i);
         const mask_v4 t_7 = row_sum_6 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_7, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_6));
+            store_v4(sum + e * 80 + i, pick_v4(t_7, splat_v4(0.0f), load_v4(sum + e * 80 + i) / row_sum_6));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2048,20 +2048,20 @@ TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -2097,23 +2097,23 @@ TARGET_v3 static void softmax_causal_rows_v3(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2125,8 +2125,8 @@ TARGET_v3 static void softmax_causal_rows_v3(const struct call *call, int64_t ta
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum + e * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -2144,8 +2144,8 @@ TARGET_v3 static void softmax_causal_rows_v3(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
-                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                    store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
+                        load_v3(score + j * 80 + i), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -2159,7 +2159,7 @@ TARGET_v3 static void softmax_causal_rows_v3(const struct call *call, int64_t ta
                 UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
+                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 80 + i));
                     }
                 }
             }
@@ -2182,9 +2182,9 @@ TARGET_v3 static void softmax_causal_rows_v3(const struct call *call, int64_t ta
             const vec_v3 row_max_4 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                const vec_v3 score_3 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new5 = exp2_v3(score_3 - row_max_4);
-                store_v3(score + j * 64 + i, score_new5);
+                store_v3(score + j * 80 + i, score_new5);
                 row_sum_in += score_new5;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -2199,7 +2199,7 @@ TARGET_v3 static void softmax_causal_rows_v3(const struct call *call, int64_t ta
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
-                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -2209,11 +2209,11 @@ TARGET_v3 static void softmax_causal_rows_v3(const struct call *call, int64_t ta
         const vec_v3 row_sum_6 = load_v3(row_sum + i);
         const mask_v3 t_7 = row_sum_6 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_7, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_6));
+            store_v3(sum + e * 80 + i, pick_v3(t_7, splat_v3(0.0f), load_v3(sum + e * 80 + i) / row_sum_6));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -3198,20 +3198,20 @@ APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -3247,23 +3247,23 @@ static void softmax_causal_rows_any(const struct call *call, int64_t task, unsig
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3275,8 +3275,8 @@ static void softmax_causal_rows_any(const struct call *call, int64_t task, unsig
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            store_any(sum + e * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -3294,8 +3294,8 @@ static void softmax_causal_rows_any(const struct call *call, int64_t task, unsig
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_0 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
-                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
+                        load_any(score + j * 80 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -3310,7 +3310,7 @@ static void softmax_causal_rows_any(const struct call *call, int64_t task, unsig
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                            load_any(score + j * 64 + i));
+                            load_any(score + j * 80 + i));
                     }
                 }
             }
@@ -3333,9 +3333,9 @@ static void softmax_causal_rows_any(const struct call *call, int64_t task, unsig
             const vec_any row_max_4 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_3 = load_any(score + j * 64 + i);
+                const vec_any score_3 = load_any(score + j * 80 + i);
                 const vec_any score_new5 = exp2_any(score_3 - row_max_4);
-                store_any(score + j * 64 + i, score_new5);
+                store_any(score + j * 80 + i, score_new5);
                 row_sum_in += score_new5;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -3351,7 +3351,7 @@ static void softmax_causal_rows_any(const struct call *call, int64_t task, unsig
                     in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
                         mask_any);
                 }
-                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -3361,11 +3361,11 @@ static void softmax_causal_rows_any(const struct call *call, int64_t task, unsig
         const vec_any row_sum_6 = load_any(row_sum + i);
         const mask_any t_7 = row_sum_6 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_7, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_6));
+            store_any(sum + e * 80 + i, pick_any(t_7, splat_any(0.0f), load_any(sum + e * 80 + i) / row_sum_6));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -3693,19 +3693,19 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_causal_few_v4, .tile = 0,
             .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_causal_rows_v4, .tile = 64, .own = 123904, .of_pair = 128};
+        return (struct version){.rows = softmax_causal_rows_v4, .tile = 64, .own = 154624, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_causal_few_v3, .tile = 0,
             .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_causal_rows_v3, .tile = 64, .own = 123904, .of_pair = 128};
+        return (struct version){.rows = softmax_causal_rows_v3, .tile = 64, .own = 154624, .of_pair = 128};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_causal_few_any, .tile = 0,
         .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_causal_rows_any, .tile = 64, .own = 123904, .of_pair = 128};
+    return (struct version){.rows = softmax_causal_rows_any, .tile = 64, .own = 154624, .of_pair = 128};
 }
 
 enum { MANY_ROWS = 1 << 30 };

@@ -25,7 +25,7 @@
      x86-64-v4  quadratic on matrix units, tiles of 16 queries and 64 keys, in blocks of 512 queries;
      217152 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
-     x86-64-v4  quadratic with products of bf16, tiles of 64 queries and 288 keys; 189440 bytes of workspace per thread
+     x86-64-v4  quadratic with products of bf16, tiles of 64 queries and 288 keys; 216064 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      261248 bytes of workspace per thread
@@ -2893,19 +2893,19 @@ TARGET_v4bf16 APART void dot0_v4bf16(int64_t lanes, int64_t rows, const uint16_t
     float *c)
 {
     dot_paired_v4bf16(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/2, b,
-        /*b_step=*/128, c, /*c_row=*/64, /*update=*/0, /*by=*/0.18033688f, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/128, c, /*c_row=*/80, /*update=*/0, /*by=*/0.18033688f, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4bf16 APART void dot1_v4bf16(int64_t lanes, int64_t steps, const uint16_t *a, const uint16_t *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_paired_v4bf16(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/2,
-        /*a_step=*/128, b, /*b_step=*/128, c, /*c_row=*/64, /*update=*/3, /*by=*/1.0f, factor, compensation);
+        /*a_step=*/128, b, /*b_step=*/128, c, /*c_row=*/80, /*update=*/3, /*by=*/1.0f, factor, compensation);
 }
 TARGET_v4bf16 APART void dot2_v4bf16(int64_t lanes, int64_t steps, const uint16_t *a, const uint16_t *b, float *c,
     const float *factor, float *compensation)
 {
     dot_paired_v4bf16(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/2,
-        /*a_step=*/128, b, /*b_step=*/128, c, /*c_row=*/64, /*update=*/3, /*by=*/1.0f, factor, compensation);
+        /*a_step=*/128, b, /*b_step=*/128, c, /*c_row=*/80, /*update=*/3, /*by=*/1.0f, factor, compensation);
 }
 TARGET_v4bf16 APART void dot3_v4bf16(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row,
     float *c, int64_t early)
@@ -2944,18 +2944,18 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    uint16_t *const q_tile = (uint16_t *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    uint16_t *const weight_pairs = (uint16_t *)(void *)(work + 115712); /* [j: 288, i: 64] */
-    uint16_t *const v_tile = (uint16_t *)(void *)(work + 152576); /* [j: 288, e: 64] */
+    uint16_t *const q_tile = (uint16_t *)(void *)(work + 134144); /* [d: 64, i: 64] */
+    uint16_t *const weight_pairs = (uint16_t *)(void *)(work + 142336); /* [j: 288, i: 64] */
+    uint16_t *const v_tile = (uint16_t *)(void *)(work + 179200); /* [j: 288, e: 64] */
     /* q_tile = q, in pairs along d */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d += 2)
@@ -2969,8 +2969,8 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4bf16(sum + e * 64 + i, splat_v4bf16(0.0f));
-            store_v4bf16(sum_compensation + e * 64 + i, splat_v4bf16(0.0f));
+            store_v4bf16(sum + e * 80 + i, splat_v4bf16(0.0f));
+            store_v4bf16(sum_compensation + e * 80 + i, splat_v4bf16(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -2991,8 +2991,8 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4bf16 t_0 = (i0 + i + lane_v4bf16) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4bf16(weight + j * 64 + i, pick_v4bf16(__builtin_convertvector((j0 + j) <= t_0, mask_v4bf16),
-                        load_v4bf16(weight + j * 64 + i), splat_v4bf16(-INFINITY)));
+                    store_v4bf16(weight + j * 80 + i, pick_v4bf16(__builtin_convertvector((j0 + j) <= t_0, mask_v4bf16),
+                        load_v4bf16(weight + j * 80 + i), splat_v4bf16(-INFINITY)));
                 }
             }
         }
@@ -3004,7 +3004,7 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_max_in[vector] = max_v4bf16(row_max_in[vector], load_v4bf16(weight + j * 64 + i));
+                    row_max_in[vector] = max_v4bf16(row_max_in[vector], load_v4bf16(weight + j * 80 + i));
                 }
             }
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -3025,9 +3025,9 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
             const vec_v4bf16 row_max_4 = load_v4bf16(row_max + i);
             vec_v4bf16 row_sum_in = (vec_v4bf16){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4bf16 weight_3 = load_v4bf16(weight + j * 64 + i);
+                const vec_v4bf16 weight_3 = load_v4bf16(weight + j * 80 + i);
                 const vec_v4bf16 weight_new5 = exp2_coarse_v4bf16(weight_3 - row_max_4);
-                store_v4bf16(weight + j * 64 + i, weight_new5);
+                store_v4bf16(weight + j * 80 + i, weight_new5);
                 row_sum_in += weight_new5;
             }
             add_v4bf16(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4bf16(1));
@@ -3035,8 +3035,8 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
         /* weight_pairs = weight, in pairs along j, rounded to bf16 */
         for (int64_t j = 0; j < j1 - j0; j += 2)
             for (int64_t i = 0; i < i1 - i0; i += 16)
-                store_paired_v4bf16(weight_pairs + j * 64 + 2 * i, load_v4bf16(weight + j * 64 + i),
-                    j + 1 < j1 - j0 ? load_v4bf16(weight + (((j0 + j) + 1) - j0) * 64 + i) : splat_v4bf16(0));
+                store_paired_v4bf16(weight_pairs + j * 64 + 2 * i, load_v4bf16(weight + j * 80 + i),
+                    j + 1 < j1 - j0 ? load_v4bf16(weight + (((j0 + j) + 1) - j0) * 80 + i) : splat_v4bf16(0));
         /* sum[e][i] = sum * old_max + sum over j of v_tile * weight_pairs */
         if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_paired_v4bf16(v_tile, 128, (j1 - j0 + 1) / 2,
             2 * 64), 0)) { /* infinity and NaN affect only queries that see them */
@@ -3048,7 +3048,7 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
                     in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4bf16) + query_start),
                         mask_v4bf16);
                 }
-                add_seen_paired_v4bf16(64, sum, 64, v_tile + j / 2 * 128 + j % 2, 2, weight_pairs + j / 2 * 128, j % 2,
+                add_seen_paired_v4bf16(64, sum, 80, v_tile + j / 2 * 128 + j % 2, 2, weight_pairs + j / 2 * 128, j % 2,
                     in_region, i1 - i0);
             }
         } else
@@ -3059,12 +3059,12 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
         const vec_v4bf16 row_sum_6 = load_v4bf16(row_sum + i);
         const mask_v4bf16 t_7 = row_sum_6 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4bf16(sum + e * 64 + i, pick_v4bf16(t_7, splat_v4bf16(0.0f),
-                load_v4bf16(sum + e * 64 + i) / row_sum_6));
+            store_v4bf16(sum + e * 80 + i, pick_v4bf16(t_7, splat_v4bf16(0.0f),
+                load_v4bf16(sum + e * 80 + i) / row_sum_6));
         }
     }
     /* out = sum, transposed back */
-    transpose_narrowed_v4bf16(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_narrowed_v4bf16(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -7473,7 +7473,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_avx512_bf16() && attn_x86_64_level() >= 4 && (ATTN_SLOWER_TOO || !attn_is_intel())) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_causal_bf16_few_v4bf16,
             .tile = 0, .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_causal_bf16_rows_v4bf16, .tile = 64, .own = 189440, .of_pair = 128};
+        return (struct version){.rows = softmax_causal_bf16_rows_v4bf16, .tile = 64, .own = 216064, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)

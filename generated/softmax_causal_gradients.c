@@ -23,11 +23,11 @@
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 87040 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 108544 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 68608 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 87040 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 108544 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 68608 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 87040 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 108544 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 68608 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -935,20 +935,20 @@ TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/16, result, result_row, /*result_width=*/16, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -967,36 +967,36 @@ TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/16, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot10_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(/*fetched=*/0, /*vectors=*/1, /*lanes=*/16, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/64, /*a_step=*/1, b, b_step, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*a_row=*/80, /*a_step=*/1, b, b_step, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot11_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/1, /*lanes=*/16, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/1, /*lanes=*/16, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
@@ -1019,24 +1019,24 @@ TARGET_v4 static void softmax_causal_gradients_rows_v4(const struct call *call, 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 16, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 78848); /* [e: 16, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 16, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 98304); /* [e: 16, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 82944); /* [d: 16, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 103424); /* [d: 16, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 80, 16);
     /* q_tile = q_tile * 0.36067376f */
     for (int64_t d = 0; d < 16; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.36067376f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.36067376f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1048,8 +1048,8 @@ TARGET_v4 static void softmax_causal_gradients_rows_v4(const struct call *call, 
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 16; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum + e * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -1067,8 +1067,8 @@ TARGET_v4 static void softmax_causal_gradients_rows_v4(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
-                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                    store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
+                        load_v4(score + j * 80 + i), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -1080,7 +1080,7 @@ TARGET_v4 static void softmax_causal_gradients_rows_v4(const struct call *call, 
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 80 + i));
                 }
             }
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1101,9 +1101,9 @@ TARGET_v4 static void softmax_causal_gradients_rows_v4(const struct call *call, 
             const vec_v4 row_max_4 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                const vec_v4 score_3 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new5 = exp2_v4(score_3 - row_max_4);
-                store_v4(score + j * 64 + i, score_new5);
+                store_v4(score + j * 80 + i, score_new5);
                 row_sum_in += score_new5;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1119,7 +1119,7 @@ TARGET_v4 static void softmax_causal_gradients_rows_v4(const struct call *call, 
                     in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
                         mask_v4);
                 }
-                add_seen_v4(16, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v4(16, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1129,7 +1129,7 @@ TARGET_v4 static void softmax_causal_gradients_rows_v4(const struct call *call, 
         const vec_v4 row_sum_6 = load_v4(row_sum + i);
         const mask_v4 t_7 = row_sum_6 == 0.0f;
         for (int64_t e = 0; e < 16; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_7, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_6));
+            store_v4(sum + e * 80 + i, pick_v4(t_7, splat_v4(0.0f), load_v4(sum + e * 80 + i) / row_sum_6));
         }
     }
     if (saved_0) {
@@ -1141,7 +1141,7 @@ TARGET_v4 static void softmax_causal_gradients_rows_v4(const struct call *call, 
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 16, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum, 80, 16, i1 - i0, out + i0 * out_row, out_row, 16);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -1449,19 +1449,19 @@ TARGET_v4 static void softmax_causal_gradients_saved_v4(const struct call *call,
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 16, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 16, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 80, 16);
     /* q_tile = q_tile * 0.36067376f */
     for (int64_t d = 0; d < 16; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.36067376f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.36067376f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1483,8 +1483,8 @@ TARGET_v4 static void softmax_causal_gradients_saved_v4(const struct call *call,
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
-                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                    store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
+                        load_v4(score + j * 80 + i), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -1496,7 +1496,7 @@ TARGET_v4 static void softmax_causal_gradients_saved_v4(const struct call *call,
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 80 + i));
                 }
             }
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1517,9 +1517,9 @@ TARGET_v4 static void softmax_causal_gradients_saved_v4(const struct call *call,
             const vec_v4 row_max_4 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                const vec_v4 score_3 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new5 = exp2_v4(score_3 - row_max_4);
-                store_v4(score + j * 64 + i, score_new5);
+                store_v4(score + j * 80 + i, score_new5);
                 row_sum_in += score_new5;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1553,12 +1553,12 @@ TARGET_v4 static void softmax_causal_gradients_row_sums_v4(const struct call *ca
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 16, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 4352); /* [e: 16, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 16, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 5376); /* [e: 16, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 64, 16);
+    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 80, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 64, 16);
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 80, 16);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(result + i, splat_v4(0.0f));
@@ -1571,7 +1571,7 @@ TARGET_v4 static void softmax_causal_gradients_row_sums_v4(const struct call *ca
         }
         for (int64_t e = 0; e < 16; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                result_in[vector] += load_v4(dout_tile + e * 64 + i) * (-load_v4(out_tile + e * 64 + i));
+                result_in[vector] += load_v4(dout_tile + e * 80 + i) * (-load_v4(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1615,19 +1615,19 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
     const int64_t dv_row = call->p.dv.row;
     float *const sum_0 = call->sum_0 ? call->sum_0 + (b * call->p.heads + g * members) * call->p.n_q * 16 : NULL;
     const int64_t sum_0_head = call->p.n_q * 16;
-    float *const score = (float *)(void *)(work + 0); /* [i: 144, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 36864); /* [i: 144, j: 64] */
-    float *const sum = (float *)(void *)(work + 73728); /* [e: 16, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 77824); /* [e: 16, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 81920); /* [d: 16, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 86016); /* [d: 16, j: 64] */
-    float *const k_tile = (float *)(void *)(work + 90112); /* [d: 16, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 94208); /* [e: 16, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 144, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [i: 144, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 92160); /* [e: 16, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 97280); /* [e: 16, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 102400); /* [d: 16, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 107520); /* [d: 16, j: 64 of 80] */
+    float *const k_tile = (float *)(void *)(work + 112640); /* [d: 16, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 117760); /* [e: 16, j: 64 of 80] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 64, 64);
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 80, 64);
     if (dk || sum_0) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 64, 64);
+        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 80, 64);
     }
     if (j0 <= 0) {
         for (int64_t m = 0; m < members; m++) {
@@ -1648,17 +1648,17 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 16; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
+                store_v4(sum + e * 80 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 80 + j, splat_v4(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.36067376f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 16; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.36067376f);
-            store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
-            store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
+            store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * 0.36067376f);
+            store_v4(sum_2 + d * 80 + j, splat_v4(0.0f));
+            store_v4(sum_2_compensation + d * 80 + j, splat_v4(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -1675,7 +1675,7 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
             /* score = exp2(score - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v4(score + i * 64 + j, exp2_v4(load_v4(score + i * 64 + j) - (saved_0[m * saved_0_head + (i0 +
+                    store_v4(score + i * 80 + j, exp2_v4(load_v4(score + i * 80 + j) - (saved_0[m * saved_0_head + (i0 +
                         i)])));
                 }
             }
@@ -1684,8 +1684,8 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_0 = j0 + j + lane_v4;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
-                            mask_v4), load_v4(score + i * 64 + j), splat_v4(0.0f)));
+                        store_v4(score + i * 80 + j, pick_v4(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
+                            mask_v4), load_v4(score + i * 80 + j), splat_v4(0.0f)));
                     }
                 }
             }
@@ -1702,7 +1702,7 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_1, mask_v4);
                         }
-                        add_seen_v4(16, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
+                        add_seen_v4(16, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -1714,8 +1714,8 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            store_v4(score_2 + i * 64 + j, (load_v4(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0
-                                + i)])) * (load_v4(score + i * 64 + j) * 0.25f));
+                            store_v4(score_2 + i * 80 + j, (load_v4(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0
+                                + i)])) * (load_v4(score + i * 80 + j) * 0.25f));
                         }
                     }
                 }
@@ -1726,8 +1726,8 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_2 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_2 <= ((i0 + i) +
-                                query_start), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
+                            store_v4(score_2 + i * 80 + j, pick_v4(__builtin_convertvector(t_2 <= ((i0 + i) +
+                                query_start), mask_v4), load_v4(score_2 + i * 80 + j), splat_v4(0.0f)));
                         }
                     }
                 }
@@ -1744,7 +1744,7 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
                         }
-                        add_seen_lanes_v4(16, sum_0 + m * sum_0_head + i0 * 16 + i * 16, score_2 + i * 64,
+                        add_seen_lanes_v4(16, sum_0 + m * sum_0_head + i0 * 16 + i * 16, score_2 + i * 80,
                             k + j0 * k_row, k_row, j1 - j0, in_region);
                     }
                 } else
@@ -1764,7 +1764,7 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_4, mask_v4);
                         }
-                        add_seen_v4(16, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                        add_seen_v4(16, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -1777,7 +1777,7 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
+                store_v4(sum_2 + d * 80 + j, load_v4(sum_2 + d * 80 + j));
             }
         }
     }
@@ -1785,17 +1785,17 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
         /* sum = sum */
         for (int64_t e = 0; e < 16; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
+                store_v4(sum + e * 80 + j, load_v4(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 64, 16, j1 - j0, dk + j0 * dk_row, dk_row, 64);
+        transpose_out_v4(sum_2, 80, 16, j1 - j0, dk + j0 * dk_row, dk_row, 64);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 64, 16, j1 - j0, dv + j0 * dv_row, dv_row, 64);
+        transpose_out_v4(sum, 80, 16, j1 - j0, dv + j0 * dv_row, dv_row, 64);
     }
 }
 
@@ -1813,18 +1813,18 @@ TARGET_v4 static void softmax_causal_gradients_dq_v4(const struct call *call, in
     const float *const sum_0 = call->sum_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q * 16;
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
-    float *const sum_0_tile = (float *)(void *)(work + 0); /* [d: 16, i: 64] */
+    float *const sum_0_tile = (float *)(void *)(work + 0); /* [d: 16, i: 64 of 80] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_padded_v4(sum_0 + i0 * 16, 16, i1 - i0, 16, sum_0_tile, 64, 16);
+    transpose_padded_v4(sum_0 + i0 * 16, 16, i1 - i0, 16, sum_0_tile, 80, 16);
     /* sum_0_tile = sum_0_tile */
     for (int64_t d = 0; d < 16; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum_0_tile + d * 64 + i, load_v4(sum_0_tile + d * 64 + i));
+            store_v4(sum_0_tile + d * 80 + i, load_v4(sum_0_tile + d * 80 + i));
         }
     }
     if (dq) {
         /* dq = sum_0_tile, transposed back */
-        transpose_out_v4(sum_0_tile, 64, 16, i1 - i0, dq + i0 * dq_row, dq_row, 16);
+        transpose_out_v4(sum_0_tile, 80, 16, i1 - i0, dq + i0 * dq_row, dq_row, 16);
     }
 }
 #endif
@@ -2540,20 +2540,20 @@ TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/16, result, result_row, /*result_width=*/16, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -2572,36 +2572,36 @@ TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/16, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot10_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(/*fetched=*/0, /*vectors=*/2, /*lanes=*/16, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/64, /*a_step=*/1, b, b_step, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*a_row=*/80, /*a_step=*/1, b, b_step, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot11_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/16, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/16, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
@@ -2624,24 +2624,24 @@ TARGET_v3 static void softmax_causal_gradients_rows_v3(const struct call *call, 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 16, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 78848); /* [e: 16, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 16, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 98304); /* [e: 16, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 82944); /* [d: 16, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 103424); /* [d: 16, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 80, 8);
     /* q_tile = q_tile * 0.36067376f */
     for (int64_t d = 0; d < 16; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.36067376f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.36067376f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2653,8 +2653,8 @@ TARGET_v3 static void softmax_causal_gradients_rows_v3(const struct call *call, 
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 16; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum + e * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -2672,8 +2672,8 @@ TARGET_v3 static void softmax_causal_gradients_rows_v3(const struct call *call, 
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
-                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                    store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
+                        load_v3(score + j * 80 + i), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -2687,7 +2687,7 @@ TARGET_v3 static void softmax_causal_gradients_rows_v3(const struct call *call, 
                 UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
+                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 80 + i));
                     }
                 }
             }
@@ -2710,9 +2710,9 @@ TARGET_v3 static void softmax_causal_gradients_rows_v3(const struct call *call, 
             const vec_v3 row_max_4 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                const vec_v3 score_3 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new5 = exp2_v3(score_3 - row_max_4);
-                store_v3(score + j * 64 + i, score_new5);
+                store_v3(score + j * 80 + i, score_new5);
                 row_sum_in += score_new5;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -2727,7 +2727,7 @@ TARGET_v3 static void softmax_causal_gradients_rows_v3(const struct call *call, 
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
-                add_seen_v3(16, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v3(16, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -2737,7 +2737,7 @@ TARGET_v3 static void softmax_causal_gradients_rows_v3(const struct call *call, 
         const vec_v3 row_sum_6 = load_v3(row_sum + i);
         const mask_v3 t_7 = row_sum_6 == 0.0f;
         for (int64_t e = 0; e < 16; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_7, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_6));
+            store_v3(sum + e * 80 + i, pick_v3(t_7, splat_v3(0.0f), load_v3(sum + e * 80 + i) / row_sum_6));
         }
     }
     if (saved_0) {
@@ -2749,7 +2749,7 @@ TARGET_v3 static void softmax_causal_gradients_rows_v3(const struct call *call, 
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 16, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum, 80, 16, i1 - i0, out + i0 * out_row, out_row, 8);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -3069,19 +3069,19 @@ TARGET_v3 static void softmax_causal_gradients_saved_v3(const struct call *call,
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 16, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 16, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 80, 8);
     /* q_tile = q_tile * 0.36067376f */
     for (int64_t d = 0; d < 16; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.36067376f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.36067376f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3103,8 +3103,8 @@ TARGET_v3 static void softmax_causal_gradients_saved_v3(const struct call *call,
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
-                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                    store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
+                        load_v3(score + j * 80 + i), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -3118,7 +3118,7 @@ TARGET_v3 static void softmax_causal_gradients_saved_v3(const struct call *call,
                 UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
+                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 80 + i));
                     }
                 }
             }
@@ -3141,9 +3141,9 @@ TARGET_v3 static void softmax_causal_gradients_saved_v3(const struct call *call,
             const vec_v3 row_max_4 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                const vec_v3 score_3 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new5 = exp2_v3(score_3 - row_max_4);
-                store_v3(score + j * 64 + i, score_new5);
+                store_v3(score + j * 80 + i, score_new5);
                 row_sum_in += score_new5;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -3177,12 +3177,12 @@ TARGET_v3 static void softmax_causal_gradients_row_sums_v3(const struct call *ca
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 16, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 4352); /* [e: 16, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 16, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 5376); /* [e: 16, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 64, 8);
+    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 80, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 64, 8);
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 80, 8);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(result + i, splat_v3(0.0f));
@@ -3195,7 +3195,7 @@ TARGET_v3 static void softmax_causal_gradients_row_sums_v3(const struct call *ca
         }
         for (int64_t e = 0; e < 16; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                result_in[vector] += load_v3(dout_tile + e * 64 + i) * (-load_v3(out_tile + e * 64 + i));
+                result_in[vector] += load_v3(dout_tile + e * 80 + i) * (-load_v3(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -3239,19 +3239,19 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
     const int64_t dv_row = call->p.dv.row;
     float *const sum_0 = call->sum_0 ? call->sum_0 + (b * call->p.heads + g * members) * call->p.n_q * 16 : NULL;
     const int64_t sum_0_head = call->p.n_q * 16;
-    float *const score = (float *)(void *)(work + 0); /* [i: 144, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 36864); /* [i: 144, j: 64] */
-    float *const sum = (float *)(void *)(work + 73728); /* [e: 16, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 77824); /* [e: 16, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 81920); /* [d: 16, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 86016); /* [d: 16, j: 64] */
-    float *const k_tile = (float *)(void *)(work + 90112); /* [d: 16, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 94208); /* [e: 16, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 144, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [i: 144, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 92160); /* [e: 16, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 97280); /* [e: 16, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 102400); /* [d: 16, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 107520); /* [d: 16, j: 64 of 80] */
+    float *const k_tile = (float *)(void *)(work + 112640); /* [d: 16, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 117760); /* [e: 16, j: 64 of 80] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 64, 64);
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 80, 64);
     if (dk || sum_0) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 64, 64);
+        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 80, 64);
     }
     if (j0 <= 0) {
         for (int64_t m = 0; m < members; m++) {
@@ -3272,17 +3272,17 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 16; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
+                store_v3(sum + e * 80 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 80 + j, splat_v3(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.36067376f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 16; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.36067376f);
-            store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
-            store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
+            store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * 0.36067376f);
+            store_v3(sum_2 + d * 80 + j, splat_v3(0.0f));
+            store_v3(sum_2_compensation + d * 80 + j, splat_v3(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -3299,7 +3299,7 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
             /* score = exp2(score - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v3(score + i * 64 + j, exp2_v3(load_v3(score + i * 64 + j) - (saved_0[m * saved_0_head + (i0 +
+                    store_v3(score + i * 80 + j, exp2_v3(load_v3(score + i * 80 + j) - (saved_0[m * saved_0_head + (i0 +
                         i)])));
                 }
             }
@@ -3308,8 +3308,8 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_0 = j0 + j + lane_v3;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
-                            mask_v3), load_v3(score + i * 64 + j), splat_v3(0.0f)));
+                        store_v3(score + i * 80 + j, pick_v3(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
+                            mask_v3), load_v3(score + i * 80 + j), splat_v3(0.0f)));
                     }
                 }
             }
@@ -3326,7 +3326,7 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_1, mask_v3);
                         }
-                        add_seen_v3(16, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
+                        add_seen_v3(16, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -3338,8 +3338,8 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(score_2 + i * 64 + j, (load_v3(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0
-                                + i)])) * (load_v3(score + i * 64 + j) * 0.25f));
+                            store_v3(score_2 + i * 80 + j, (load_v3(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0
+                                + i)])) * (load_v3(score + i * 80 + j) * 0.25f));
                         }
                     }
                 }
@@ -3350,8 +3350,8 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_2 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_2 <= ((i0 + i) +
-                                query_start), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
+                            store_v3(score_2 + i * 80 + j, pick_v3(__builtin_convertvector(t_2 <= ((i0 + i) +
+                                query_start), mask_v3), load_v3(score_2 + i * 80 + j), splat_v3(0.0f)));
                         }
                     }
                 }
@@ -3368,7 +3368,7 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
                         }
-                        add_seen_lanes_v3(16, sum_0 + m * sum_0_head + i0 * 16 + i * 16, score_2 + i * 64,
+                        add_seen_lanes_v3(16, sum_0 + m * sum_0_head + i0 * 16 + i * 16, score_2 + i * 80,
                             k + j0 * k_row, k_row, j1 - j0, in_region);
                     }
                 } else
@@ -3388,7 +3388,7 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_4, mask_v3);
                         }
-                        add_seen_v3(16, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                        add_seen_v3(16, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -3401,7 +3401,7 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
+                store_v3(sum_2 + d * 80 + j, load_v3(sum_2 + d * 80 + j));
             }
         }
     }
@@ -3409,17 +3409,17 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
         /* sum = sum */
         for (int64_t e = 0; e < 16; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
+                store_v3(sum + e * 80 + j, load_v3(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 64, 16, j1 - j0, dk + j0 * dk_row, dk_row, 64);
+        transpose_out_v3(sum_2, 80, 16, j1 - j0, dk + j0 * dk_row, dk_row, 64);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 64, 16, j1 - j0, dv + j0 * dv_row, dv_row, 64);
+        transpose_out_v3(sum, 80, 16, j1 - j0, dv + j0 * dv_row, dv_row, 64);
     }
 }
 
@@ -3437,18 +3437,18 @@ TARGET_v3 static void softmax_causal_gradients_dq_v3(const struct call *call, in
     const float *const sum_0 = call->sum_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q * 16;
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
-    float *const sum_0_tile = (float *)(void *)(work + 0); /* [d: 16, i: 64] */
+    float *const sum_0_tile = (float *)(void *)(work + 0); /* [d: 16, i: 64 of 80] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_padded_v3(sum_0 + i0 * 16, 16, i1 - i0, 16, sum_0_tile, 64, 8);
+    transpose_padded_v3(sum_0 + i0 * 16, 16, i1 - i0, 16, sum_0_tile, 80, 8);
     /* sum_0_tile = sum_0_tile */
     for (int64_t d = 0; d < 16; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum_0_tile + d * 64 + i, load_v3(sum_0_tile + d * 64 + i));
+            store_v3(sum_0_tile + d * 80 + i, load_v3(sum_0_tile + d * 80 + i));
         }
     }
     if (dq) {
         /* dq = sum_0_tile, transposed back */
-        transpose_out_v3(sum_0_tile, 64, 16, i1 - i0, dq + i0 * dq_row, dq_row, 8);
+        transpose_out_v3(sum_0_tile, 80, 16, i1 - i0, dq + i0 * dq_row, dq_row, 8);
     }
 }
 #endif
@@ -4146,20 +4146,20 @@ APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/16, result, result_row, /*result_width=*/16, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -4178,36 +4178,36 @@ APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b,
 APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot7_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/16, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot10_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(/*fetched=*/0, /*vectors=*/2, /*lanes=*/16, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/64, /*a_step=*/1, b, b_step, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*a_row=*/80, /*a_step=*/1, b, b_step, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/16, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/16, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
@@ -4230,24 +4230,24 @@ static void softmax_causal_gradients_rows_any(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 16, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 78848); /* [e: 16, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 16, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 98304); /* [e: 16, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 82944); /* [d: 16, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 103424); /* [d: 16, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 80, 4);
     /* q_tile = q_tile * 0.36067376f */
     for (int64_t d = 0; d < 16; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.36067376f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.36067376f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4259,8 +4259,8 @@ static void softmax_causal_gradients_rows_any(const struct call *call, int64_t t
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 16; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            store_any(sum + e * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -4278,8 +4278,8 @@ static void softmax_causal_gradients_rows_any(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_0 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
-                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
+                        load_any(score + j * 80 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -4294,7 +4294,7 @@ static void softmax_causal_gradients_rows_any(const struct call *call, int64_t t
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                            load_any(score + j * 64 + i));
+                            load_any(score + j * 80 + i));
                     }
                 }
             }
@@ -4317,9 +4317,9 @@ static void softmax_causal_gradients_rows_any(const struct call *call, int64_t t
             const vec_any row_max_4 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_3 = load_any(score + j * 64 + i);
+                const vec_any score_3 = load_any(score + j * 80 + i);
                 const vec_any score_new5 = exp2_any(score_3 - row_max_4);
-                store_any(score + j * 64 + i, score_new5);
+                store_any(score + j * 80 + i, score_new5);
                 row_sum_in += score_new5;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -4335,7 +4335,7 @@ static void softmax_causal_gradients_rows_any(const struct call *call, int64_t t
                     in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
                         mask_any);
                 }
-                add_seen_any(16, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_any(16, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -4345,7 +4345,7 @@ static void softmax_causal_gradients_rows_any(const struct call *call, int64_t t
         const vec_any row_sum_6 = load_any(row_sum + i);
         const mask_any t_7 = row_sum_6 == 0.0f;
         for (int64_t e = 0; e < 16; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_7, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_6));
+            store_any(sum + e * 80 + i, pick_any(t_7, splat_any(0.0f), load_any(sum + e * 80 + i) / row_sum_6));
         }
     }
     if (saved_0) {
@@ -4357,7 +4357,7 @@ static void softmax_causal_gradients_rows_any(const struct call *call, int64_t t
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 16, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum, 80, 16, i1 - i0, out + i0 * out_row, out_row, 4);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -4678,19 +4678,19 @@ static void softmax_causal_gradients_saved_any(const struct call *call, int64_t 
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 16, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 16, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 80, 4);
     /* q_tile = q_tile * 0.36067376f */
     for (int64_t d = 0; d < 16; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.36067376f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.36067376f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4712,8 +4712,8 @@ static void softmax_causal_gradients_saved_any(const struct call *call, int64_t 
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_0 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
-                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
+                        load_any(score + j * 80 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -4728,7 +4728,7 @@ static void softmax_causal_gradients_saved_any(const struct call *call, int64_t 
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                            load_any(score + j * 64 + i));
+                            load_any(score + j * 80 + i));
                     }
                 }
             }
@@ -4751,9 +4751,9 @@ static void softmax_causal_gradients_saved_any(const struct call *call, int64_t 
             const vec_any row_max_4 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_3 = load_any(score + j * 64 + i);
+                const vec_any score_3 = load_any(score + j * 80 + i);
                 const vec_any score_new5 = exp2_any(score_3 - row_max_4);
-                store_any(score + j * 64 + i, score_new5);
+                store_any(score + j * 80 + i, score_new5);
                 row_sum_in += score_new5;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -4787,12 +4787,12 @@ static void softmax_causal_gradients_row_sums_any(const struct call *call, int64
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 16, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 4352); /* [e: 16, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 16, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 5376); /* [e: 16, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 64, 4);
+    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 80, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 64, 4);
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 80, 4);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(result + i, splat_any(0.0f));
@@ -4805,7 +4805,7 @@ static void softmax_causal_gradients_row_sums_any(const struct call *call, int64
         }
         for (int64_t e = 0; e < 16; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                result_in[vector] += load_any(dout_tile + e * 64 + i) * (-load_any(out_tile + e * 64 + i));
+                result_in[vector] += load_any(dout_tile + e * 80 + i) * (-load_any(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -4848,19 +4848,19 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
     const int64_t dv_row = call->p.dv.row;
     float *const sum_0 = call->sum_0 ? call->sum_0 + (b * call->p.heads + g * members) * call->p.n_q * 16 : NULL;
     const int64_t sum_0_head = call->p.n_q * 16;
-    float *const score = (float *)(void *)(work + 0); /* [i: 144, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 36864); /* [i: 144, j: 64] */
-    float *const sum = (float *)(void *)(work + 73728); /* [e: 16, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 77824); /* [e: 16, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 81920); /* [d: 16, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 86016); /* [d: 16, j: 64] */
-    float *const k_tile = (float *)(void *)(work + 90112); /* [d: 16, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 94208); /* [e: 16, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 144, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [i: 144, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 92160); /* [e: 16, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 97280); /* [e: 16, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 102400); /* [d: 16, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 107520); /* [d: 16, j: 64 of 80] */
+    float *const k_tile = (float *)(void *)(work + 112640); /* [d: 16, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 117760); /* [e: 16, j: 64 of 80] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 64, 64);
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 80, 64);
     if (dk || sum_0) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 64, 64);
+        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 80, 64);
     }
     if (j0 <= 0) {
         for (int64_t m = 0; m < members; m++) {
@@ -4881,17 +4881,17 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 16; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
+                store_any(sum + e * 80 + j, splat_any(0.0f));
+                store_any(sum_compensation + e * 80 + j, splat_any(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.36067376f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 16; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.36067376f);
-            store_any(sum_2 + d * 64 + j, splat_any(0.0f));
-            store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
+            store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * 0.36067376f);
+            store_any(sum_2 + d * 80 + j, splat_any(0.0f));
+            store_any(sum_2_compensation + d * 80 + j, splat_any(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -4908,7 +4908,7 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
             /* score = exp2(score - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_any(score + i * 64 + j, exp2_any(load_any(score + i * 64 + j) - (saved_0[m * saved_0_head +
+                    store_any(score + i * 80 + j, exp2_any(load_any(score + i * 80 + j) - (saved_0[m * saved_0_head +
                         (i0 + i)])));
                 }
             }
@@ -4917,8 +4917,8 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_0 = j0 + j + lane_any;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
-                            mask_any), load_any(score + i * 64 + j), splat_any(0.0f)));
+                        store_any(score + i * 80 + j, pick_any(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
+                            mask_any), load_any(score + i * 80 + j), splat_any(0.0f)));
                     }
                 }
             }
@@ -4935,8 +4935,8 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_1, mask_any);
                         }
-                        add_seen_any(16, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            score + i * 64, in_region, j1 - j0);
+                        add_seen_any(16, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            score + i * 80, in_region, j1 - j0);
                     }
                 } else
                     dot9_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
@@ -4947,8 +4947,8 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(score_2 + i * 64 + j, (load_any(score_2 + i * 64 + j) + (row_0[m * row_0_head +
-                                (i0 + i)])) * (load_any(score + i * 64 + j) * 0.25f));
+                            store_any(score_2 + i * 80 + j, (load_any(score_2 + i * 80 + j) + (row_0[m * row_0_head +
+                                (i0 + i)])) * (load_any(score + i * 80 + j) * 0.25f));
                         }
                     }
                 }
@@ -4959,8 +4959,8 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_2 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_2 <= ((i0 + i) +
-                                query_start), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
+                            store_any(score_2 + i * 80 + j, pick_any(__builtin_convertvector(t_2 <= ((i0 + i) +
+                                query_start), mask_any), load_any(score_2 + i * 80 + j), splat_any(0.0f)));
                         }
                     }
                 }
@@ -4977,7 +4977,7 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
                         }
-                        add_seen_lanes_any(16, sum_0 + m * sum_0_head + i0 * 16 + i * 16, score_2 + i * 64,
+                        add_seen_lanes_any(16, sum_0 + m * sum_0_head + i0 * 16 + i * 16, score_2 + i * 80,
                             k + j0 * k_row, k_row, j1 - j0, in_region);
                     }
                 } else
@@ -4997,7 +4997,7 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_4, mask_any);
                         }
-                        add_seen_any(16, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                        add_seen_any(16, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -5010,7 +5010,7 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 16; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
+                store_any(sum_2 + d * 80 + j, load_any(sum_2 + d * 80 + j));
             }
         }
     }
@@ -5018,17 +5018,17 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
         /* sum = sum */
         for (int64_t e = 0; e < 16; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
+                store_any(sum + e * 80 + j, load_any(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 64, 16, j1 - j0, dk + j0 * dk_row, dk_row, 64);
+        transpose_out_any(sum_2, 80, 16, j1 - j0, dk + j0 * dk_row, dk_row, 64);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 64, 16, j1 - j0, dv + j0 * dv_row, dv_row, 64);
+        transpose_out_any(sum, 80, 16, j1 - j0, dv + j0 * dv_row, dv_row, 64);
     }
 }
 
@@ -5046,18 +5046,18 @@ static void softmax_causal_gradients_dq_any(const struct call *call, int64_t tas
     const float *const sum_0 = call->sum_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q * 16;
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
-    float *const sum_0_tile = (float *)(void *)(work + 0); /* [d: 16, i: 64] */
+    float *const sum_0_tile = (float *)(void *)(work + 0); /* [d: 16, i: 64 of 80] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_padded_any(sum_0 + i0 * 16, 16, i1 - i0, 16, sum_0_tile, 64, 4);
+    transpose_padded_any(sum_0 + i0 * 16, 16, i1 - i0, 16, sum_0_tile, 80, 4);
     /* sum_0_tile = sum_0_tile */
     for (int64_t d = 0; d < 16; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum_0_tile + d * 64 + i, load_any(sum_0_tile + d * 64 + i));
+            store_any(sum_0_tile + d * 80 + i, load_any(sum_0_tile + d * 80 + i));
         }
     }
     if (dq) {
         /* dq = sum_0_tile, transposed back */
-        transpose_out_any(sum_0_tile, 64, 16, i1 - i0, dq + i0 * dq_row, dq_row, 4);
+        transpose_out_any(sum_0_tile, 80, 16, i1 - i0, dq + i0 * dq_row, dq_row, 4);
     }
 }
 
@@ -5095,7 +5095,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_causal_gradients_few_v4,
             .tile = 0, .own = 37120, .of_pair = 32, .shared = 13056, .slot = 4608, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_causal_gradients_rows_v4, .tile = 64, .own = 87040, .of_pair = 32,
+        return (struct version){.rows = softmax_causal_gradients_rows_v4, .tile = 64, .own = 108544, .of_pair = 32,
             .saves = 1};
     }
 #endif
@@ -5103,13 +5103,13 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_causal_gradients_few_v3,
             .tile = 0, .own = 37120, .of_pair = 32, .shared = 13056, .slot = 4608, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_causal_gradients_rows_v3, .tile = 64, .own = 87040, .of_pair = 32,
+        return (struct version){.rows = softmax_causal_gradients_rows_v3, .tile = 64, .own = 108544, .of_pair = 32,
             .saves = 1};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_causal_gradients_few_any, .tile = 0,
         .own = 37120, .of_pair = 32, .shared = 13056, .slot = 4608, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_causal_gradients_rows_any, .tile = 64, .own = 87040, .of_pair = 32,
+    return (struct version){.rows = softmax_causal_gradients_rows_any, .tile = 64, .own = 108544, .of_pair = 32,
         .saves = 1};
 }
 
@@ -5454,48 +5454,48 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_causal_gradients_saved_v4, .tile = 64, .own = 78848, .of_pair = 32};
+        return (struct version){.rows = softmax_causal_gradients_saved_v4, .tile = 64, .own = 98304, .of_pair = 32};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_causal_gradients_saved_v3, .tile = 64, .own = 78848, .of_pair = 32};
+        return (struct version){.rows = softmax_causal_gradients_saved_v3, .tile = 64, .own = 98304, .of_pair = 32};
 #endif
-    return (struct version){.rows = softmax_causal_gradients_saved_any, .tile = 64, .own = 78848, .of_pair = 32};
+    return (struct version){.rows = softmax_causal_gradients_saved_any, .tile = 64, .own = 98304, .of_pair = 32};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_causal_gradients_row_sums_v4, .tile = 64, .own = 8448, .of_pair = 32};
+        return (struct version){.rows = softmax_causal_gradients_row_sums_v4, .tile = 64, .own = 10496, .of_pair = 32};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_causal_gradients_row_sums_v3, .tile = 64, .own = 8448, .of_pair = 32};
+        return (struct version){.rows = softmax_causal_gradients_row_sums_v3, .tile = 64, .own = 10496, .of_pair = 32};
 #endif
-    return (struct version){.rows = softmax_causal_gradients_row_sums_any, .tile = 64, .own = 8448, .of_pair = 32};
+    return (struct version){.rows = softmax_causal_gradients_row_sums_any, .tile = 64, .own = 10496, .of_pair = 32};
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_causal_gradients_dk_dv_sum_0_v4, .tile = 64, .own = 98304,
+        return (struct version){.rows = softmax_causal_gradients_dk_dv_sum_0_v4, .tile = 64, .own = 122880,
             .of_pair = 32, .wanted = wanted_0, .of_keys = OF_KEY_HEAD, .in_order = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_causal_gradients_dk_dv_sum_0_v3, .tile = 64, .own = 98304,
+        return (struct version){.rows = softmax_causal_gradients_dk_dv_sum_0_v3, .tile = 64, .own = 122880,
             .of_pair = 32, .wanted = wanted_0, .of_keys = OF_KEY_HEAD, .in_order = 1};
 #endif
-    return (struct version){.rows = softmax_causal_gradients_dk_dv_sum_0_any, .tile = 64, .own = 98304, .of_pair = 32,
+    return (struct version){.rows = softmax_causal_gradients_dk_dv_sum_0_any, .tile = 64, .own = 122880, .of_pair = 32,
         .wanted = wanted_0, .of_keys = OF_KEY_HEAD, .in_order = 1};
     default:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_causal_gradients_dq_v4, .tile = 64, .own = 4096, .of_pair = 32,
+        return (struct version){.rows = softmax_causal_gradients_dq_v4, .tile = 64, .own = 5120, .of_pair = 32,
             .wanted = wanted_1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_causal_gradients_dq_v3, .tile = 64, .own = 4096, .of_pair = 32,
+        return (struct version){.rows = softmax_causal_gradients_dq_v3, .tile = 64, .own = 5120, .of_pair = 32,
             .wanted = wanted_1};
 #endif
-    return (struct version){.rows = softmax_causal_gradients_dq_any, .tile = 64, .own = 4096, .of_pair = 32,
+    return (struct version){.rows = softmax_causal_gradients_dq_any, .tile = 64, .own = 5120, .of_pair = 32,
         .wanted = wanted_1};
     }
 }

@@ -24,11 +24,11 @@
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -1074,20 +1074,20 @@ TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -1106,36 +1106,36 @@ TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot10_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(/*fetched=*/0, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/64, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*a_row=*/80, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot11_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
@@ -1158,24 +1158,24 @@ TARGET_v4 static void softmax_dropout_rows_v4(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1187,8 +1187,8 @@ TARGET_v4 static void softmax_dropout_rows_v4(const struct call *call, int64_t t
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum + e * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -1206,8 +1206,8 @@ TARGET_v4 static void softmax_dropout_rows_v4(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
-                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                    store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
+                        load_v4(score + j * 80 + i), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -1219,7 +1219,7 @@ TARGET_v4 static void softmax_dropout_rows_v4(const struct call *call, int64_t t
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 80 + i));
                 }
             }
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1240,9 +1240,9 @@ TARGET_v4 static void softmax_dropout_rows_v4(const struct call *call, int64_t t
             const vec_v4 row_max_4 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                const vec_v4 score_3 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new5 = exp2_v4(score_3 - row_max_4);
-                store_v4(score + j * 64 + i, score_new5);
+                store_v4(score + j * 80 + i, score_new5);
                 row_sum_in += score_new5;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1254,7 +1254,7 @@ TARGET_v4 static void softmax_dropout_rows_v4(const struct call *call, int64_t t
             struct random_v4 last_6 = {.first = INT64_MIN};
             const ints_v4 x_6 = (i0 + i + lane_v4) + query_start;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) *
+                store_v4(score + j * 80 + i, load_v4(score + j * 80 + i) *
                     pick_v4(words_below_v4(random_at_y_v4(&last_6, &keys_6, &x_6, j0 + j,
                     (g * members) + m + (b * 4294967296)), UINT32_C(429496730)), splat_v4(0.0f),
                     splat_v4(1.11111111f)));
@@ -1271,7 +1271,7 @@ TARGET_v4 static void softmax_dropout_rows_v4(const struct call *call, int64_t t
                     in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
                         mask_v4);
                 }
-                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1281,7 +1281,7 @@ TARGET_v4 static void softmax_dropout_rows_v4(const struct call *call, int64_t t
         const vec_v4 row_sum_7 = load_v4(row_sum + i);
         const mask_v4 t_8 = row_sum_7 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_8, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_7));
+            store_v4(sum + e * 80 + i, pick_v4(t_8, splat_v4(0.0f), load_v4(sum + e * 80 + i) / row_sum_7));
         }
     }
     if (saved_0) {
@@ -1293,7 +1293,7 @@ TARGET_v4 static void softmax_dropout_rows_v4(const struct call *call, int64_t t
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -1626,19 +1626,19 @@ TARGET_v4 static void softmax_dropout_saved_v4(const struct call *call, int64_t 
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1660,8 +1660,8 @@ TARGET_v4 static void softmax_dropout_saved_v4(const struct call *call, int64_t 
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
-                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                    store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
+                        load_v4(score + j * 80 + i), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -1673,7 +1673,7 @@ TARGET_v4 static void softmax_dropout_saved_v4(const struct call *call, int64_t 
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 80 + i));
                 }
             }
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1694,9 +1694,9 @@ TARGET_v4 static void softmax_dropout_saved_v4(const struct call *call, int64_t 
             const vec_v4 row_max_4 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                const vec_v4 score_3 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new5 = exp2_v4(score_3 - row_max_4);
-                store_v4(score + j * 64 + i, score_new5);
+                store_v4(score + j * 80 + i, score_new5);
                 row_sum_in += score_new5;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1730,12 +1730,12 @@ TARGET_v4 static void softmax_dropout_row_sums_v4(const struct call *call, int64
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 16);
+    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 16);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(result + i, splat_v4(0.0f));
@@ -1748,7 +1748,7 @@ TARGET_v4 static void softmax_dropout_row_sums_v4(const struct call *call, int64
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                result_in[vector] += load_v4(dout_tile + e * 64 + i) * (-load_v4(out_tile + e * 64 + i));
+                result_in[vector] += load_v4(dout_tile + e * 80 + i) * (-load_v4(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1791,20 +1791,20 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
     const int64_t dv_row = call->p.dv.row;
     float *const sum_0 = call->sum_0 ? call->sum_0 + (b * call->p.heads + g * members) * call->p.n_q * 64 : NULL;
     const int64_t sum_0_head = call->p.n_q * 64;
-    float *const score = (float *)(void *)(work + 0); /* [i: 144, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 36864); /* [i: 144, j: 64] */
-    float *const weight_2 = (float *)(void *)(work + 73728); /* [i: 144, j: 64] */
-    float *const sum = (float *)(void *)(work + 110592); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 126976); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 143360); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 159744); /* [d: 64, j: 64] */
-    float *const k_tile = (float *)(void *)(work + 176128); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 192512); /* [e: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 144, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [i: 144, j: 64 of 80] */
+    float *const weight_2 = (float *)(void *)(work + 92160); /* [i: 144, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 138240); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 158720); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 179200); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 199680); /* [d: 64, j: 64 of 80] */
+    float *const k_tile = (float *)(void *)(work + 220160); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 240640); /* [e: 64, j: 64 of 80] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
     if (dk || sum_0) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 64);
+        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 64);
     }
     if (j0 <= 0) {
         for (int64_t m = 0; m < members; m++) {
@@ -1825,17 +1825,17 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
+                store_v4(sum + e * 80 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 80 + j, splat_v4(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.18033688f);
-            store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
-            store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
+            store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * 0.18033688f);
+            store_v4(sum_2 + d * 80 + j, splat_v4(0.0f));
+            store_v4(sum_2_compensation + d * 80 + j, splat_v4(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -1855,10 +1855,10 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 struct random_v4 last_2 = {.first = INT64_MIN};
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_v4 score_0 = load_v4(score + i * 64 + j);
+                    const vec_v4 score_0 = load_v4(score + i * 80 + j);
                     const vec_v4 score_new1 = exp2_v4(score_0 - (saved_0[m * saved_0_head + (i0 + i)]));
-                    store_v4(score + i * 64 + j, score_new1);
-                    store_v4(weight_2 + i * 64 + j, score_new1 * pick_v4(words_below_v4(random_at_x_v4(&last_2, &keys_2,
+                    store_v4(score + i * 80 + j, score_new1);
+                    store_v4(weight_2 + i * 80 + j, score_new1 * pick_v4(words_below_v4(random_at_x_v4(&last_2, &keys_2,
                         (i0 + i) + query_start, j0 + j, (g * members) + m + (b * 4294967296)), UINT32_C(429496730)),
                         splat_v4(0.0f), splat_v4(1.11111111f)));
                 }
@@ -1869,8 +1869,8 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_3 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(weight_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_3 <= ((i0 + i) +
-                                query_start), mask_v4), load_v4(weight_2 + i * 64 + j), splat_v4(0.0f)));
+                            store_v4(weight_2 + i * 80 + j, pick_v4(__builtin_convertvector(t_3 <= ((i0 + i) +
+                                query_start), mask_v4), load_v4(weight_2 + i * 80 + j), splat_v4(0.0f)));
                         }
                     }
                 }
@@ -1888,8 +1888,8 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_4, mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            weight_2 + i * 64, in_region, j1 - j0);
+                        add_seen_v4(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            weight_2 + i * 80, in_region, j1 - j0);
                     }
                 } else
                     dot9_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight_2,
@@ -1902,8 +1902,8 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     struct random_v4 last_6 = {.first = INT64_MIN};
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        const vec_v4 score_5 = load_v4(score + i * 64 + j);
-                        store_v4(score + i * 64 + j, (load_v4(score_2 + i * 64 + j) * ((score_5 *
+                        const vec_v4 score_5 = load_v4(score + i * 80 + j);
+                        store_v4(score + i * 80 + j, (load_v4(score_2 + i * 80 + j) * ((score_5 *
                             pick_v4(words_below_v4(random_at_x_v4(&last_6, &keys_6, (i0 + i) + query_start, j0 + j,
                             (g * members) + m + (b * 4294967296)), UINT32_C(429496730)), splat_v4(0.0f),
                             splat_v4(1.11111111f))) * 0.125f)) + (score_5 * ((row_0[m * row_0_head + (i0 + i)]) *
@@ -1917,8 +1917,8 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_7 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_7 <= ((i0 + i) +
-                                query_start), mask_v4), load_v4(score + i * 64 + j), splat_v4(0.0f)));
+                            store_v4(score + i * 80 + j, pick_v4(__builtin_convertvector(t_7 <= ((i0 + i) +
+                                query_start), mask_v4), load_v4(score + i * 80 + j), splat_v4(0.0f)));
                         }
                     }
                 }
@@ -1935,7 +1935,7 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_8, mask_v4);
                         }
-                        add_seen_lanes_v4(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score + i * 64, k + j0 * k_row,
+                        add_seen_lanes_v4(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score + i * 80, k + j0 * k_row,
                             k_row, j1 - j0, in_region);
                     }
                 } else
@@ -1955,7 +1955,7 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_9, mask_v4);
                         }
-                        add_seen_v4(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score + i * 64,
+                        add_seen_v4(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -1968,7 +1968,7 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
+                store_v4(sum_2 + d * 80 + j, load_v4(sum_2 + d * 80 + j));
             }
         }
     }
@@ -1976,17 +1976,17 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
+                store_v4(sum + e * 80 + j, load_v4(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
+        transpose_out_v4(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 64);
+        transpose_out_v4(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 64);
     }
 }
 
@@ -2004,18 +2004,18 @@ TARGET_v4 static void softmax_dropout_dq_v4(const struct call *call, int64_t tas
     const float *const sum_0 = call->sum_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q * 64;
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
-    float *const sum_0_tile = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
+    float *const sum_0_tile = (float *)(void *)(work + 0); /* [d: 64, i: 64 of 80] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_padded_v4(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64, 16);
+    transpose_padded_v4(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 80, 16);
     /* sum_0_tile = sum_0_tile */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum_0_tile + d * 64 + i, load_v4(sum_0_tile + d * 64 + i));
+            store_v4(sum_0_tile + d * 80 + i, load_v4(sum_0_tile + d * 80 + i));
         }
     }
     if (dq) {
         /* dq = sum_0_tile, transposed back */
-        transpose_out_v4(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 16);
+        transpose_out_v4(sum_0_tile, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 16);
     }
 }
 #endif
@@ -2870,20 +2870,20 @@ TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -2902,36 +2902,36 @@ TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot10_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/64, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*a_row=*/80, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot11_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
@@ -2954,24 +2954,24 @@ TARGET_v3 static void softmax_dropout_rows_v3(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2983,8 +2983,8 @@ TARGET_v3 static void softmax_dropout_rows_v3(const struct call *call, int64_t t
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum + e * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -3002,8 +3002,8 @@ TARGET_v3 static void softmax_dropout_rows_v3(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
-                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                    store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
+                        load_v3(score + j * 80 + i), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -3017,7 +3017,7 @@ TARGET_v3 static void softmax_dropout_rows_v3(const struct call *call, int64_t t
                 UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
+                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 80 + i));
                     }
                 }
             }
@@ -3040,9 +3040,9 @@ TARGET_v3 static void softmax_dropout_rows_v3(const struct call *call, int64_t t
             const vec_v3 row_max_4 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                const vec_v3 score_3 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new5 = exp2_v3(score_3 - row_max_4);
-                store_v3(score + j * 64 + i, score_new5);
+                store_v3(score + j * 80 + i, score_new5);
                 row_sum_in += score_new5;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -3054,7 +3054,7 @@ TARGET_v3 static void softmax_dropout_rows_v3(const struct call *call, int64_t t
             struct random_v3 last_6 = {.first = INT64_MIN};
             const ints_v3 x_6 = (i0 + i + lane_v3) + query_start;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) *
+                store_v3(score + j * 80 + i, load_v3(score + j * 80 + i) *
                     pick_v3(words_below_v3(random_at_y_v3(&last_6, &keys_6, &x_6, j0 + j,
                     (g * members) + m + (b * 4294967296)), UINT32_C(429496730)), splat_v3(0.0f),
                     splat_v3(1.11111111f)));
@@ -3070,7 +3070,7 @@ TARGET_v3 static void softmax_dropout_rows_v3(const struct call *call, int64_t t
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
-                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -3080,7 +3080,7 @@ TARGET_v3 static void softmax_dropout_rows_v3(const struct call *call, int64_t t
         const vec_v3 row_sum_7 = load_v3(row_sum + i);
         const mask_v3 t_8 = row_sum_7 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_8, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_7));
+            store_v3(sum + e * 80 + i, pick_v3(t_8, splat_v3(0.0f), load_v3(sum + e * 80 + i) / row_sum_7));
         }
     }
     if (saved_0) {
@@ -3092,7 +3092,7 @@ TARGET_v3 static void softmax_dropout_rows_v3(const struct call *call, int64_t t
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -3425,19 +3425,19 @@ TARGET_v3 static void softmax_dropout_saved_v3(const struct call *call, int64_t 
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3459,8 +3459,8 @@ TARGET_v3 static void softmax_dropout_saved_v3(const struct call *call, int64_t 
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
-                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                    store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
+                        load_v3(score + j * 80 + i), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -3474,7 +3474,7 @@ TARGET_v3 static void softmax_dropout_saved_v3(const struct call *call, int64_t 
                 UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
+                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 80 + i));
                     }
                 }
             }
@@ -3497,9 +3497,9 @@ TARGET_v3 static void softmax_dropout_saved_v3(const struct call *call, int64_t 
             const vec_v3 row_max_4 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                const vec_v3 score_3 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new5 = exp2_v3(score_3 - row_max_4);
-                store_v3(score + j * 64 + i, score_new5);
+                store_v3(score + j * 80 + i, score_new5);
                 row_sum_in += score_new5;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -3533,12 +3533,12 @@ TARGET_v3 static void softmax_dropout_row_sums_v3(const struct call *call, int64
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 8);
+    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 8);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(result + i, splat_v3(0.0f));
@@ -3551,7 +3551,7 @@ TARGET_v3 static void softmax_dropout_row_sums_v3(const struct call *call, int64
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                result_in[vector] += load_v3(dout_tile + e * 64 + i) * (-load_v3(out_tile + e * 64 + i));
+                result_in[vector] += load_v3(dout_tile + e * 80 + i) * (-load_v3(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -3594,20 +3594,20 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
     const int64_t dv_row = call->p.dv.row;
     float *const sum_0 = call->sum_0 ? call->sum_0 + (b * call->p.heads + g * members) * call->p.n_q * 64 : NULL;
     const int64_t sum_0_head = call->p.n_q * 64;
-    float *const score = (float *)(void *)(work + 0); /* [i: 144, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 36864); /* [i: 144, j: 64] */
-    float *const weight_2 = (float *)(void *)(work + 73728); /* [i: 144, j: 64] */
-    float *const sum = (float *)(void *)(work + 110592); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 126976); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 143360); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 159744); /* [d: 64, j: 64] */
-    float *const k_tile = (float *)(void *)(work + 176128); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 192512); /* [e: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 144, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [i: 144, j: 64 of 80] */
+    float *const weight_2 = (float *)(void *)(work + 92160); /* [i: 144, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 138240); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 158720); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 179200); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 199680); /* [d: 64, j: 64 of 80] */
+    float *const k_tile = (float *)(void *)(work + 220160); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 240640); /* [e: 64, j: 64 of 80] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
     if (dk || sum_0) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 64);
+        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 64);
     }
     if (j0 <= 0) {
         for (int64_t m = 0; m < members; m++) {
@@ -3628,17 +3628,17 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
+                store_v3(sum + e * 80 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 80 + j, splat_v3(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.18033688f);
-            store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
-            store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
+            store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * 0.18033688f);
+            store_v3(sum_2 + d * 80 + j, splat_v3(0.0f));
+            store_v3(sum_2_compensation + d * 80 + j, splat_v3(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -3658,10 +3658,10 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 struct random_v3 last_2 = {.first = INT64_MIN};
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_v3 score_0 = load_v3(score + i * 64 + j);
+                    const vec_v3 score_0 = load_v3(score + i * 80 + j);
                     const vec_v3 score_new1 = exp2_v3(score_0 - (saved_0[m * saved_0_head + (i0 + i)]));
-                    store_v3(score + i * 64 + j, score_new1);
-                    store_v3(weight_2 + i * 64 + j, score_new1 * pick_v3(words_below_v3(random_at_x_v3(&last_2, &keys_2,
+                    store_v3(score + i * 80 + j, score_new1);
+                    store_v3(weight_2 + i * 80 + j, score_new1 * pick_v3(words_below_v3(random_at_x_v3(&last_2, &keys_2,
                         (i0 + i) + query_start, j0 + j, (g * members) + m + (b * 4294967296)), UINT32_C(429496730)),
                         splat_v3(0.0f), splat_v3(1.11111111f)));
                 }
@@ -3672,8 +3672,8 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_3 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(weight_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_3 <= ((i0 + i) +
-                                query_start), mask_v3), load_v3(weight_2 + i * 64 + j), splat_v3(0.0f)));
+                            store_v3(weight_2 + i * 80 + j, pick_v3(__builtin_convertvector(t_3 <= ((i0 + i) +
+                                query_start), mask_v3), load_v3(weight_2 + i * 80 + j), splat_v3(0.0f)));
                         }
                     }
                 }
@@ -3691,8 +3691,8 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_4, mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            weight_2 + i * 64, in_region, j1 - j0);
+                        add_seen_v3(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            weight_2 + i * 80, in_region, j1 - j0);
                     }
                 } else
                     dot9_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight_2,
@@ -3705,8 +3705,8 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     struct random_v3 last_6 = {.first = INT64_MIN};
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        const vec_v3 score_5 = load_v3(score + i * 64 + j);
-                        store_v3(score + i * 64 + j, (load_v3(score_2 + i * 64 + j) * ((score_5 *
+                        const vec_v3 score_5 = load_v3(score + i * 80 + j);
+                        store_v3(score + i * 80 + j, (load_v3(score_2 + i * 80 + j) * ((score_5 *
                             pick_v3(words_below_v3(random_at_x_v3(&last_6, &keys_6, (i0 + i) + query_start, j0 + j,
                             (g * members) + m + (b * 4294967296)), UINT32_C(429496730)), splat_v3(0.0f),
                             splat_v3(1.11111111f))) * 0.125f)) + (score_5 * ((row_0[m * row_0_head + (i0 + i)]) *
@@ -3720,8 +3720,8 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_7 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_7 <= ((i0 + i) +
-                                query_start), mask_v3), load_v3(score + i * 64 + j), splat_v3(0.0f)));
+                            store_v3(score + i * 80 + j, pick_v3(__builtin_convertvector(t_7 <= ((i0 + i) +
+                                query_start), mask_v3), load_v3(score + i * 80 + j), splat_v3(0.0f)));
                         }
                     }
                 }
@@ -3738,7 +3738,7 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_8, mask_v3);
                         }
-                        add_seen_lanes_v3(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score + i * 64, k + j0 * k_row,
+                        add_seen_lanes_v3(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score + i * 80, k + j0 * k_row,
                             k_row, j1 - j0, in_region);
                     }
                 } else
@@ -3758,7 +3758,7 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_9, mask_v3);
                         }
-                        add_seen_v3(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score + i * 64,
+                        add_seen_v3(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -3771,7 +3771,7 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
+                store_v3(sum_2 + d * 80 + j, load_v3(sum_2 + d * 80 + j));
             }
         }
     }
@@ -3779,17 +3779,17 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
+                store_v3(sum + e * 80 + j, load_v3(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
+        transpose_out_v3(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 64);
+        transpose_out_v3(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 64);
     }
 }
 
@@ -3807,18 +3807,18 @@ TARGET_v3 static void softmax_dropout_dq_v3(const struct call *call, int64_t tas
     const float *const sum_0 = call->sum_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q * 64;
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
-    float *const sum_0_tile = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
+    float *const sum_0_tile = (float *)(void *)(work + 0); /* [d: 64, i: 64 of 80] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_padded_v3(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64, 8);
+    transpose_padded_v3(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 80, 8);
     /* sum_0_tile = sum_0_tile */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum_0_tile + d * 64 + i, load_v3(sum_0_tile + d * 64 + i));
+            store_v3(sum_0_tile + d * 80 + i, load_v3(sum_0_tile + d * 80 + i));
         }
     }
     if (dq) {
         /* dq = sum_0_tile, transposed back */
-        transpose_out_v3(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 8);
+        transpose_out_v3(sum_0_tile, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 8);
     }
 }
 #endif
@@ -4656,20 +4656,20 @@ APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -4688,36 +4688,36 @@ APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b,
 APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot7_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot10_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/64, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*a_row=*/80, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
@@ -4740,24 +4740,24 @@ static void softmax_dropout_rows_any(const struct call *call, int64_t task, unsi
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4769,8 +4769,8 @@ static void softmax_dropout_rows_any(const struct call *call, int64_t task, unsi
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            store_any(sum + e * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -4788,8 +4788,8 @@ static void softmax_dropout_rows_any(const struct call *call, int64_t task, unsi
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_0 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
-                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
+                        load_any(score + j * 80 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -4804,7 +4804,7 @@ static void softmax_dropout_rows_any(const struct call *call, int64_t task, unsi
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                            load_any(score + j * 64 + i));
+                            load_any(score + j * 80 + i));
                     }
                 }
             }
@@ -4827,9 +4827,9 @@ static void softmax_dropout_rows_any(const struct call *call, int64_t task, unsi
             const vec_any row_max_4 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_3 = load_any(score + j * 64 + i);
+                const vec_any score_3 = load_any(score + j * 80 + i);
                 const vec_any score_new5 = exp2_any(score_3 - row_max_4);
-                store_any(score + j * 64 + i, score_new5);
+                store_any(score + j * 80 + i, score_new5);
                 row_sum_in += score_new5;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -4841,7 +4841,7 @@ static void softmax_dropout_rows_any(const struct call *call, int64_t task, unsi
             struct random_any last_6 = {.first = INT64_MIN};
             const ints_any x_6 = (i0 + i + lane_any) + query_start;
             for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, load_any(score + j * 64 + i) *
+                store_any(score + j * 80 + i, load_any(score + j * 80 + i) *
                     pick_any(words_below_any(random_at_y_any(&last_6, &keys_6, &x_6, j0 + j,
                     (g * members) + m + (b * 4294967296)), UINT32_C(429496730)), splat_any(0.0f),
                     splat_any(1.11111111f)));
@@ -4858,7 +4858,7 @@ static void softmax_dropout_rows_any(const struct call *call, int64_t task, unsi
                     in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
                         mask_any);
                 }
-                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -4868,7 +4868,7 @@ static void softmax_dropout_rows_any(const struct call *call, int64_t task, unsi
         const vec_any row_sum_7 = load_any(row_sum + i);
         const mask_any t_8 = row_sum_7 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_8, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_7));
+            store_any(sum + e * 80 + i, pick_any(t_8, splat_any(0.0f), load_any(sum + e * 80 + i) / row_sum_7));
         }
     }
     if (saved_0) {
@@ -4880,7 +4880,7 @@ static void softmax_dropout_rows_any(const struct call *call, int64_t task, unsi
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -5214,19 +5214,19 @@ static void softmax_dropout_saved_any(const struct call *call, int64_t task, uns
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -5248,8 +5248,8 @@ static void softmax_dropout_saved_any(const struct call *call, int64_t task, uns
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_0 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
-                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
+                        load_any(score + j * 80 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -5264,7 +5264,7 @@ static void softmax_dropout_saved_any(const struct call *call, int64_t task, uns
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                            load_any(score + j * 64 + i));
+                            load_any(score + j * 80 + i));
                     }
                 }
             }
@@ -5287,9 +5287,9 @@ static void softmax_dropout_saved_any(const struct call *call, int64_t task, uns
             const vec_any row_max_4 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_3 = load_any(score + j * 64 + i);
+                const vec_any score_3 = load_any(score + j * 80 + i);
                 const vec_any score_new5 = exp2_any(score_3 - row_max_4);
-                store_any(score + j * 64 + i, score_new5);
+                store_any(score + j * 80 + i, score_new5);
                 row_sum_in += score_new5;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -5323,12 +5323,12 @@ static void softmax_dropout_row_sums_any(const struct call *call, int64_t task, 
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 4);
+    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 4);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(result + i, splat_any(0.0f));
@@ -5341,7 +5341,7 @@ static void softmax_dropout_row_sums_any(const struct call *call, int64_t task, 
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                result_in[vector] += load_any(dout_tile + e * 64 + i) * (-load_any(out_tile + e * 64 + i));
+                result_in[vector] += load_any(dout_tile + e * 80 + i) * (-load_any(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -5384,20 +5384,20 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
     const int64_t dv_row = call->p.dv.row;
     float *const sum_0 = call->sum_0 ? call->sum_0 + (b * call->p.heads + g * members) * call->p.n_q * 64 : NULL;
     const int64_t sum_0_head = call->p.n_q * 64;
-    float *const score = (float *)(void *)(work + 0); /* [i: 144, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 36864); /* [i: 144, j: 64] */
-    float *const weight_2 = (float *)(void *)(work + 73728); /* [i: 144, j: 64] */
-    float *const sum = (float *)(void *)(work + 110592); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 126976); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 143360); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 159744); /* [d: 64, j: 64] */
-    float *const k_tile = (float *)(void *)(work + 176128); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 192512); /* [e: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 144, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [i: 144, j: 64 of 80] */
+    float *const weight_2 = (float *)(void *)(work + 92160); /* [i: 144, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 138240); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 158720); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 179200); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 199680); /* [d: 64, j: 64 of 80] */
+    float *const k_tile = (float *)(void *)(work + 220160); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 240640); /* [e: 64, j: 64 of 80] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
     if (dk || sum_0) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 64);
+        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 64);
     }
     if (j0 <= 0) {
         for (int64_t m = 0; m < members; m++) {
@@ -5418,17 +5418,17 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
+                store_any(sum + e * 80 + j, splat_any(0.0f));
+                store_any(sum_compensation + e * 80 + j, splat_any(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.18033688f);
-            store_any(sum_2 + d * 64 + j, splat_any(0.0f));
-            store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
+            store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * 0.18033688f);
+            store_any(sum_2 + d * 80 + j, splat_any(0.0f));
+            store_any(sum_2_compensation + d * 80 + j, splat_any(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -5448,10 +5448,10 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 struct random_any last_2 = {.first = INT64_MIN};
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_any score_0 = load_any(score + i * 64 + j);
+                    const vec_any score_0 = load_any(score + i * 80 + j);
                     const vec_any score_new1 = exp2_any(score_0 - (saved_0[m * saved_0_head + (i0 + i)]));
-                    store_any(score + i * 64 + j, score_new1);
-                    store_any(weight_2 + i * 64 + j, score_new1 * pick_any(words_below_any(random_at_x_any(&last_2,
+                    store_any(score + i * 80 + j, score_new1);
+                    store_any(weight_2 + i * 80 + j, score_new1 * pick_any(words_below_any(random_at_x_any(&last_2,
                         &keys_2, (i0 + i) + query_start, j0 + j, (g * members) + m + (b * 4294967296)),
                         UINT32_C(429496730)), splat_any(0.0f), splat_any(1.11111111f)));
                 }
@@ -5462,8 +5462,8 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_3 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(weight_2 + i * 64 + j, pick_any(__builtin_convertvector(t_3 <= ((i0 + i) +
-                                query_start), mask_any), load_any(weight_2 + i * 64 + j), splat_any(0.0f)));
+                            store_any(weight_2 + i * 80 + j, pick_any(__builtin_convertvector(t_3 <= ((i0 + i) +
+                                query_start), mask_any), load_any(weight_2 + i * 80 + j), splat_any(0.0f)));
                         }
                     }
                 }
@@ -5481,8 +5481,8 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_4, mask_any);
                         }
-                        add_seen_any(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            weight_2 + i * 64, in_region, j1 - j0);
+                        add_seen_any(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            weight_2 + i * 80, in_region, j1 - j0);
                     }
                 } else
                     dot9_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight_2,
@@ -5495,8 +5495,8 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     struct random_any last_6 = {.first = INT64_MIN};
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        const vec_any score_5 = load_any(score + i * 64 + j);
-                        store_any(score + i * 64 + j, (load_any(score_2 + i * 64 + j) * ((score_5 *
+                        const vec_any score_5 = load_any(score + i * 80 + j);
+                        store_any(score + i * 80 + j, (load_any(score_2 + i * 80 + j) * ((score_5 *
                             pick_any(words_below_any(random_at_x_any(&last_6, &keys_6, (i0 + i) + query_start, j0 + j,
                             (g * members) + m + (b * 4294967296)), UINT32_C(429496730)), splat_any(0.0f),
                             splat_any(1.11111111f))) * 0.125f)) + (score_5 * ((row_0[m * row_0_head + (i0 + i)]) *
@@ -5510,8 +5510,8 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_7 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_7 <= ((i0 + i) +
-                                query_start), mask_any), load_any(score + i * 64 + j), splat_any(0.0f)));
+                            store_any(score + i * 80 + j, pick_any(__builtin_convertvector(t_7 <= ((i0 + i) +
+                                query_start), mask_any), load_any(score + i * 80 + j), splat_any(0.0f)));
                         }
                     }
                 }
@@ -5528,7 +5528,7 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_8, mask_any);
                         }
-                        add_seen_lanes_any(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score + i * 64,
+                        add_seen_lanes_any(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score + i * 80,
                             k + j0 * k_row, k_row, j1 - j0, in_region);
                     }
                 } else
@@ -5548,7 +5548,7 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_9, mask_any);
                         }
-                        add_seen_any(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score + i * 64,
+                        add_seen_any(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -5561,7 +5561,7 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
+                store_any(sum_2 + d * 80 + j, load_any(sum_2 + d * 80 + j));
             }
         }
     }
@@ -5569,17 +5569,17 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
+                store_any(sum + e * 80 + j, load_any(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
+        transpose_out_any(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 64);
+        transpose_out_any(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 64);
     }
 }
 
@@ -5597,18 +5597,18 @@ static void softmax_dropout_dq_any(const struct call *call, int64_t task, unsign
     const float *const sum_0 = call->sum_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q * 64;
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
-    float *const sum_0_tile = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
+    float *const sum_0_tile = (float *)(void *)(work + 0); /* [d: 64, i: 64 of 80] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_padded_any(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64, 4);
+    transpose_padded_any(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 80, 4);
     /* sum_0_tile = sum_0_tile */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum_0_tile + d * 64 + i, load_any(sum_0_tile + d * 64 + i));
+            store_any(sum_0_tile + d * 80 + i, load_any(sum_0_tile + d * 80 + i));
         }
     }
     if (dq) {
         /* dq = sum_0_tile, transposed back */
-        transpose_out_any(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 4);
+        transpose_out_any(sum_0_tile, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 4);
     }
 }
 
@@ -5646,19 +5646,19 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_dropout_few_v4, .tile = 0,
             .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_dropout_rows_v4, .tile = 64, .own = 123904, .of_pair = 128, .saves = 1};
+        return (struct version){.rows = softmax_dropout_rows_v4, .tile = 64, .own = 154624, .of_pair = 128, .saves = 1};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_dropout_few_v3, .tile = 0,
             .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_dropout_rows_v3, .tile = 64, .own = 123904, .of_pair = 128, .saves = 1};
+        return (struct version){.rows = softmax_dropout_rows_v3, .tile = 64, .own = 154624, .of_pair = 128, .saves = 1};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_dropout_few_any, .tile = 0,
         .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_dropout_rows_any, .tile = 64, .own = 123904, .of_pair = 128, .saves = 1};
+    return (struct version){.rows = softmax_dropout_rows_any, .tile = 64, .own = 154624, .of_pair = 128, .saves = 1};
 }
 
 enum { MANY_ROWS = 1 << 30 };
@@ -6002,48 +6002,48 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_dropout_saved_v4, .tile = 64, .own = 91136, .of_pair = 128};
+        return (struct version){.rows = softmax_dropout_saved_v4, .tile = 64, .own = 113664, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_dropout_saved_v3, .tile = 64, .own = 91136, .of_pair = 128};
+        return (struct version){.rows = softmax_dropout_saved_v3, .tile = 64, .own = 113664, .of_pair = 128};
 #endif
-    return (struct version){.rows = softmax_dropout_saved_any, .tile = 64, .own = 91136, .of_pair = 128};
+    return (struct version){.rows = softmax_dropout_saved_any, .tile = 64, .own = 113664, .of_pair = 128};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_dropout_row_sums_v4, .tile = 64, .own = 33024, .of_pair = 128};
+        return (struct version){.rows = softmax_dropout_row_sums_v4, .tile = 64, .own = 41216, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_dropout_row_sums_v3, .tile = 64, .own = 33024, .of_pair = 128};
+        return (struct version){.rows = softmax_dropout_row_sums_v3, .tile = 64, .own = 41216, .of_pair = 128};
 #endif
-    return (struct version){.rows = softmax_dropout_row_sums_any, .tile = 64, .own = 33024, .of_pair = 128};
+    return (struct version){.rows = softmax_dropout_row_sums_any, .tile = 64, .own = 41216, .of_pair = 128};
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_dropout_dk_dv_sum_0_v4, .tile = 64, .own = 208896, .of_pair = 128,
+        return (struct version){.rows = softmax_dropout_dk_dv_sum_0_v4, .tile = 64, .own = 261120, .of_pair = 128,
             .wanted = wanted_0, .of_keys = OF_KEY_HEAD, .in_order = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_dropout_dk_dv_sum_0_v3, .tile = 64, .own = 208896, .of_pair = 128,
+        return (struct version){.rows = softmax_dropout_dk_dv_sum_0_v3, .tile = 64, .own = 261120, .of_pair = 128,
             .wanted = wanted_0, .of_keys = OF_KEY_HEAD, .in_order = 1};
 #endif
-    return (struct version){.rows = softmax_dropout_dk_dv_sum_0_any, .tile = 64, .own = 208896, .of_pair = 128,
+    return (struct version){.rows = softmax_dropout_dk_dv_sum_0_any, .tile = 64, .own = 261120, .of_pair = 128,
         .wanted = wanted_0, .of_keys = OF_KEY_HEAD, .in_order = 1};
     default:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_dropout_dq_v4, .tile = 64, .own = 16384, .of_pair = 128,
+        return (struct version){.rows = softmax_dropout_dq_v4, .tile = 64, .own = 20480, .of_pair = 128,
             .wanted = wanted_1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_dropout_dq_v3, .tile = 64, .own = 16384, .of_pair = 128,
+        return (struct version){.rows = softmax_dropout_dq_v3, .tile = 64, .own = 20480, .of_pair = 128,
             .wanted = wanted_1};
 #endif
-    return (struct version){.rows = softmax_dropout_dq_any, .tile = 64, .own = 16384, .of_pair = 128,
+    return (struct version){.rows = softmax_dropout_dq_any, .tile = 64, .own = 20480, .of_pair = 128,
         .wanted = wanted_1};
     }
 }

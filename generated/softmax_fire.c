@@ -36,11 +36,11 @@
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 387584 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 418304 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 387584 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 418304 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 387584 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 418304 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -982,20 +982,20 @@ TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -1014,27 +1014,27 @@ TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1065,26 +1065,26 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
     const float *const threshold_array = call->params->threshold;
     const float *const shift_array = call->params->shift;
     const int64_t shift_array_stride_0 = call->at.shift[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 123904);
-    float *const of_difference_kept = (float *)(void *)(work + 123968); /* [65904 differences] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 154624);
+    float *const of_difference_kept = (float *)(void *)(work + 154688); /* [65904 differences] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1096,8 +1096,8 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum + e * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -1155,7 +1155,7 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
                 const vec_v4 t_22 = w1_array_21 / t_9;
                 vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_3 = load_v4(score + j * 80 + i);
                     const vec_v4 of_difference_5 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
                     const vec_v4 score_new25 = pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
                         ((((score_3 + t_4) + (max_nan_v4(splat_v4((float)0),
@@ -1163,7 +1163,7 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
                         (of_difference_5 * t_14) + shift_array_15) * t_16)) + (max_nan_v4(splat_v4((float)0),
                         (of_difference_5 * t_18) + shift_array_19) * t_20)) + (max_nan_v4(splat_v4((float)0),
                         (of_difference_5 * t_22) + shift_array_23) * t_24), splat_v4(-INFINITY));
-                    store_v4(score + j * 64 + i, score_new25);
+                    store_v4(score + j * 80 + i, score_new25);
                     row_max_in = max_v4(row_max_in, score_new25);
                 }
                 store_v4(row_max + i, row_max_in);
@@ -1196,14 +1196,14 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
                 const vec_v4 t_45 = w1_array_44 / t_32;
                 vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_26 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_26 = load_v4(score + j * 80 + i);
                     const vec_v4 of_difference_28 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
                     const vec_v4 score_new48 = ((((score_26 + t_27) + (max_nan_v4(splat_v4((float)0),
                         (of_difference_28 * t_33) + shift_array_34) * t_35)) + (max_nan_v4(splat_v4((float)0),
                         (of_difference_28 * t_37) + shift_array_38) * t_39)) + (max_nan_v4(splat_v4((float)0),
                         (of_difference_28 * t_41) + shift_array_42) * t_43)) + (max_nan_v4(splat_v4((float)0),
                         (of_difference_28 * t_45) + shift_array_46) * t_47);
-                    store_v4(score + j * 64 + i, score_new48);
+                    store_v4(score + j * 80 + i, score_new48);
                     row_max_in = max_v4(row_max_in, score_new48);
                 }
                 store_v4(row_max + i, row_max_in);
@@ -1223,9 +1223,9 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
             const vec_v4 row_max_52 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_51 = load_v4(score + j * 64 + i);
+                const vec_v4 score_51 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new53 = exp2_v4(score_51 - row_max_52);
-                store_v4(score + j * 64 + i, score_new53);
+                store_v4(score + j * 80 + i, score_new53);
                 row_sum_in += score_new53;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1241,7 +1241,7 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
                     in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
                         mask_v4);
                 }
-                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1251,7 +1251,7 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
         const vec_v4 row_sum_54 = load_v4(row_sum + i);
         const mask_v4 t_55 = row_sum_54 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_55, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_54));
+            store_v4(sum + e * 80 + i, pick_v4(t_55, splat_v4(0.0f), load_v4(sum + e * 80 + i) / row_sum_54));
         }
     }
     if (saved_0) {
@@ -1263,7 +1263,7 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -1634,21 +1634,21 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
     const float *const threshold_array = call->params->threshold;
     const float *const shift_array = call->params->shift;
     const int64_t shift_array_stride_0 = call->at.shift[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 91136);
-    float *const of_difference_kept = (float *)(void *)(work + 91200); /* [65904 differences] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 113664);
+    float *const of_difference_kept = (float *)(void *)(work + 113728); /* [65904 differences] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1710,7 +1710,7 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
                 const vec_v4 t_22 = w1_array_21 / t_9;
                 vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_3 = load_v4(score + j * 80 + i);
                     const vec_v4 of_difference_5 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
                     const vec_v4 score_new25 = pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
                         ((((score_3 + t_4) + (max_nan_v4(splat_v4((float)0),
@@ -1718,7 +1718,7 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
                         (of_difference_5 * t_14) + shift_array_15) * t_16)) + (max_nan_v4(splat_v4((float)0),
                         (of_difference_5 * t_18) + shift_array_19) * t_20)) + (max_nan_v4(splat_v4((float)0),
                         (of_difference_5 * t_22) + shift_array_23) * t_24), splat_v4(-INFINITY));
-                    store_v4(score + j * 64 + i, score_new25);
+                    store_v4(score + j * 80 + i, score_new25);
                     row_max_in = max_v4(row_max_in, score_new25);
                 }
                 store_v4(row_max + i, row_max_in);
@@ -1751,14 +1751,14 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
                 const vec_v4 t_45 = w1_array_44 / t_32;
                 vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_26 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_26 = load_v4(score + j * 80 + i);
                     const vec_v4 of_difference_28 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
                     const vec_v4 score_new48 = ((((score_26 + t_27) + (max_nan_v4(splat_v4((float)0),
                         (of_difference_28 * t_33) + shift_array_34) * t_35)) + (max_nan_v4(splat_v4((float)0),
                         (of_difference_28 * t_37) + shift_array_38) * t_39)) + (max_nan_v4(splat_v4((float)0),
                         (of_difference_28 * t_41) + shift_array_42) * t_43)) + (max_nan_v4(splat_v4((float)0),
                         (of_difference_28 * t_45) + shift_array_46) * t_47);
-                    store_v4(score + j * 64 + i, score_new48);
+                    store_v4(score + j * 80 + i, score_new48);
                     row_max_in = max_v4(row_max_in, score_new48);
                 }
                 store_v4(row_max + i, row_max_in);
@@ -1778,9 +1778,9 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
             const vec_v4 row_max_52 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_51 = load_v4(score + j * 64 + i);
+                const vec_v4 score_51 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new53 = exp2_v4(score_51 - row_max_52);
-                store_v4(score + j * 64 + i, score_new53);
+                store_v4(score + j * 80 + i, score_new53);
                 row_sum_in += score_new53;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1814,12 +1814,12 @@ TARGET_v4 static void softmax_fire_row_sums_v4(const struct call *call, int64_t 
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 16);
+    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 16);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(result + i, splat_v4(0.0f));
@@ -1832,7 +1832,7 @@ TARGET_v4 static void softmax_fire_row_sums_v4(const struct call *call, int64_t 
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                result_in[vector] += load_v4(dout_tile + e * 64 + i) * (-load_v4(out_tile + e * 64 + i));
+                result_in[vector] += load_v4(dout_tile + e * 80 + i) * (-load_v4(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1879,85 +1879,85 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
     const int64_t row_0_batch = call->p.heads * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
     const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 36864); /* [j: 144, i: 64] */
-    float *const weight_3 = (float *)(void *)(work + 73728); /* [j: 144, i: 64] */
-    float *const weight_4 = (float *)(void *)(work + 110592); /* [j: 144, i: 64] */
-    float *const weight_5 = (float *)(void *)(work + 147456); /* [j: 144, i: 64] */
-    float *const weight_6 = (float *)(void *)(work + 184320); /* [j: 144, i: 64] */
-    float *const weight_7 = (float *)(void *)(work + 221184); /* [j: 144, i: 64] */
-    float *const weight_8 = (float *)(void *)(work + 258048); /* [j: 144, i: 64] */
-    float *const weight_9 = (float *)(void *)(work + 294912); /* [j: 144, i: 64] */
-    float *const weight_10 = (float *)(void *)(work + 331776); /* [j: 144, i: 64] */
-    float *const weight_11 = (float *)(void *)(work + 368640); /* [j: 144, i: 64] */
-    float *const weight_12 = (float *)(void *)(work + 405504); /* [j: 144, i: 64] */
-    float *const weight_13 = (float *)(void *)(work + 442368); /* [j: 144, i: 64] */
-    float *const weight_14 = (float *)(void *)(work + 479232); /* [j: 144, i: 64] */
-    float *const weight_15 = (float *)(void *)(work + 516096); /* [j: 144, i: 64] */
-    float *const weight_16 = (float *)(void *)(work + 552960); /* [j: 144, i: 64] */
-    float *const weight_17 = (float *)(void *)(work + 589824); /* [j: 144, i: 64] */
-    float *const sum = (float *)(void *)(work + 626688); /* [d: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 643072); /* [d: 64, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 659456); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 659712); /* [i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 659968); /* [one: 16] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 660032); /* [one: 16] */
-    float *const row_sum_2 = (float *)(void *)(work + 660096); /* [i: 64] */
-    float *const row_sum_2_compensation = (float *)(void *)(work + 660352); /* [i: 64] */
-    float *const unit_sum_2 = (float *)(void *)(work + 660608); /* [one: 16] */
-    float *const unit_sum_2_compensation = (float *)(void *)(work + 660672); /* [one: 16] */
-    float *const row_sum_3 = (float *)(void *)(work + 660736); /* [i: 64] */
-    float *const row_sum_3_compensation = (float *)(void *)(work + 660992); /* [i: 64] */
-    float *const unit_sum_3 = (float *)(void *)(work + 661248); /* [one: 16] */
-    float *const unit_sum_3_compensation = (float *)(void *)(work + 661312); /* [one: 16] */
-    float *const row_sum_4 = (float *)(void *)(work + 661376); /* [i: 64] */
-    float *const row_sum_4_compensation = (float *)(void *)(work + 661632); /* [i: 64] */
-    float *const unit_sum_4 = (float *)(void *)(work + 661888); /* [one: 16] */
-    float *const unit_sum_4_compensation = (float *)(void *)(work + 661952); /* [one: 16] */
-    float *const row_sum_5 = (float *)(void *)(work + 662016); /* [i: 64] */
-    float *const row_sum_5_compensation = (float *)(void *)(work + 662272); /* [i: 64] */
-    float *const unit_sum_5 = (float *)(void *)(work + 662528); /* [one: 16] */
-    float *const unit_sum_5_compensation = (float *)(void *)(work + 662592); /* [one: 16] */
-    float *const row_sum_6 = (float *)(void *)(work + 662656); /* [i: 64] */
-    float *const row_sum_6_compensation = (float *)(void *)(work + 662912); /* [i: 64] */
-    float *const unit_sum_6 = (float *)(void *)(work + 663168); /* [one: 16] */
-    float *const unit_sum_6_compensation = (float *)(void *)(work + 663232); /* [one: 16] */
-    float *const row_sum_7 = (float *)(void *)(work + 663296); /* [i: 64] */
-    float *const row_sum_7_compensation = (float *)(void *)(work + 663552); /* [i: 64] */
-    float *const unit_sum_7 = (float *)(void *)(work + 663808); /* [one: 16] */
-    float *const unit_sum_7_compensation = (float *)(void *)(work + 663872); /* [one: 16] */
-    float *const row_sum_8 = (float *)(void *)(work + 663936); /* [i: 64] */
-    float *const row_sum_8_compensation = (float *)(void *)(work + 664192); /* [i: 64] */
-    float *const unit_sum_8 = (float *)(void *)(work + 664448); /* [one: 16] */
-    float *const unit_sum_8_compensation = (float *)(void *)(work + 664512); /* [one: 16] */
-    float *const row_sum_9 = (float *)(void *)(work + 664576); /* [i: 64] */
-    float *const row_sum_9_compensation = (float *)(void *)(work + 664832); /* [i: 64] */
-    float *const unit_sum_9 = (float *)(void *)(work + 665088); /* [one: 16] */
-    float *const unit_sum_9_compensation = (float *)(void *)(work + 665152); /* [one: 16] */
-    float *const row_sum_10 = (float *)(void *)(work + 665216); /* [i: 64] */
-    float *const row_sum_10_compensation = (float *)(void *)(work + 665472); /* [i: 64] */
-    float *const unit_sum_10 = (float *)(void *)(work + 665728); /* [one: 16] */
-    float *const unit_sum_10_compensation = (float *)(void *)(work + 665792); /* [one: 16] */
-    float *const row_sum_11 = (float *)(void *)(work + 665856); /* [i: 64] */
-    float *const row_sum_11_compensation = (float *)(void *)(work + 666112); /* [i: 64] */
-    float *const unit_sum_11 = (float *)(void *)(work + 666368); /* [one: 16] */
-    float *const unit_sum_11_compensation = (float *)(void *)(work + 666432); /* [one: 16] */
-    float *const row_sum_12 = (float *)(void *)(work + 666496); /* [i: 64] */
-    float *const row_sum_12_compensation = (float *)(void *)(work + 666752); /* [i: 64] */
-    float *const unit_sum_12 = (float *)(void *)(work + 667008); /* [one: 16] */
-    float *const unit_sum_12_compensation = (float *)(void *)(work + 667072); /* [one: 16] */
-    float *const row_sum_13 = (float *)(void *)(work + 667136); /* [i: 64] */
-    float *const row_sum_13_compensation = (float *)(void *)(work + 667392); /* [i: 64] */
-    float *const unit_sum_13 = (float *)(void *)(work + 667648); /* [one: 16] */
-    float *const unit_sum_13_compensation = (float *)(void *)(work + 667712); /* [one: 16] */
-    float *const row_sum_14 = (float *)(void *)(work + 667776); /* [i: 64] */
-    float *const row_sum_14_compensation = (float *)(void *)(work + 668032); /* [i: 64] */
-    float *const unit_sum_14 = (float *)(void *)(work + 668288); /* [one: 16] */
-    float *const unit_sum_14_compensation = (float *)(void *)(work + 668352); /* [one: 16] */
-    float *const row_sum_15 = (float *)(void *)(work + 668416); /* [i: 64] */
-    float *const row_sum_15_compensation = (float *)(void *)(work + 668672); /* [i: 64] */
-    float *const unit_sum_15 = (float *)(void *)(work + 668928); /* [one: 16] */
-    float *const unit_sum_15_compensation = (float *)(void *)(work + 668992); /* [one: 16] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [j: 144, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 92160); /* [j: 144, i: 64 of 80] */
+    float *const weight_4 = (float *)(void *)(work + 138240); /* [j: 144, i: 64 of 80] */
+    float *const weight_5 = (float *)(void *)(work + 184320); /* [j: 144, i: 64 of 80] */
+    float *const weight_6 = (float *)(void *)(work + 230400); /* [j: 144, i: 64 of 80] */
+    float *const weight_7 = (float *)(void *)(work + 276480); /* [j: 144, i: 64 of 80] */
+    float *const weight_8 = (float *)(void *)(work + 322560); /* [j: 144, i: 64 of 80] */
+    float *const weight_9 = (float *)(void *)(work + 368640); /* [j: 144, i: 64 of 80] */
+    float *const weight_10 = (float *)(void *)(work + 414720); /* [j: 144, i: 64 of 80] */
+    float *const weight_11 = (float *)(void *)(work + 460800); /* [j: 144, i: 64 of 80] */
+    float *const weight_12 = (float *)(void *)(work + 506880); /* [j: 144, i: 64 of 80] */
+    float *const weight_13 = (float *)(void *)(work + 552960); /* [j: 144, i: 64 of 80] */
+    float *const weight_14 = (float *)(void *)(work + 599040); /* [j: 144, i: 64 of 80] */
+    float *const weight_15 = (float *)(void *)(work + 645120); /* [j: 144, i: 64 of 80] */
+    float *const weight_16 = (float *)(void *)(work + 691200); /* [j: 144, i: 64 of 80] */
+    float *const weight_17 = (float *)(void *)(work + 737280); /* [j: 144, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 783360); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 803840); /* [d: 64, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 824320); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 824576); /* [i: 64] */
+    float *const unit_sum = (float *)(void *)(work + 824832); /* [one: 16] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 824896); /* [one: 16] */
+    float *const row_sum_2 = (float *)(void *)(work + 824960); /* [i: 64] */
+    float *const row_sum_2_compensation = (float *)(void *)(work + 825216); /* [i: 64] */
+    float *const unit_sum_2 = (float *)(void *)(work + 825472); /* [one: 16] */
+    float *const unit_sum_2_compensation = (float *)(void *)(work + 825536); /* [one: 16] */
+    float *const row_sum_3 = (float *)(void *)(work + 825600); /* [i: 64] */
+    float *const row_sum_3_compensation = (float *)(void *)(work + 825856); /* [i: 64] */
+    float *const unit_sum_3 = (float *)(void *)(work + 826112); /* [one: 16] */
+    float *const unit_sum_3_compensation = (float *)(void *)(work + 826176); /* [one: 16] */
+    float *const row_sum_4 = (float *)(void *)(work + 826240); /* [i: 64] */
+    float *const row_sum_4_compensation = (float *)(void *)(work + 826496); /* [i: 64] */
+    float *const unit_sum_4 = (float *)(void *)(work + 826752); /* [one: 16] */
+    float *const unit_sum_4_compensation = (float *)(void *)(work + 826816); /* [one: 16] */
+    float *const row_sum_5 = (float *)(void *)(work + 826880); /* [i: 64] */
+    float *const row_sum_5_compensation = (float *)(void *)(work + 827136); /* [i: 64] */
+    float *const unit_sum_5 = (float *)(void *)(work + 827392); /* [one: 16] */
+    float *const unit_sum_5_compensation = (float *)(void *)(work + 827456); /* [one: 16] */
+    float *const row_sum_6 = (float *)(void *)(work + 827520); /* [i: 64] */
+    float *const row_sum_6_compensation = (float *)(void *)(work + 827776); /* [i: 64] */
+    float *const unit_sum_6 = (float *)(void *)(work + 828032); /* [one: 16] */
+    float *const unit_sum_6_compensation = (float *)(void *)(work + 828096); /* [one: 16] */
+    float *const row_sum_7 = (float *)(void *)(work + 828160); /* [i: 64] */
+    float *const row_sum_7_compensation = (float *)(void *)(work + 828416); /* [i: 64] */
+    float *const unit_sum_7 = (float *)(void *)(work + 828672); /* [one: 16] */
+    float *const unit_sum_7_compensation = (float *)(void *)(work + 828736); /* [one: 16] */
+    float *const row_sum_8 = (float *)(void *)(work + 828800); /* [i: 64] */
+    float *const row_sum_8_compensation = (float *)(void *)(work + 829056); /* [i: 64] */
+    float *const unit_sum_8 = (float *)(void *)(work + 829312); /* [one: 16] */
+    float *const unit_sum_8_compensation = (float *)(void *)(work + 829376); /* [one: 16] */
+    float *const row_sum_9 = (float *)(void *)(work + 829440); /* [i: 64] */
+    float *const row_sum_9_compensation = (float *)(void *)(work + 829696); /* [i: 64] */
+    float *const unit_sum_9 = (float *)(void *)(work + 829952); /* [one: 16] */
+    float *const unit_sum_9_compensation = (float *)(void *)(work + 830016); /* [one: 16] */
+    float *const row_sum_10 = (float *)(void *)(work + 830080); /* [i: 64] */
+    float *const row_sum_10_compensation = (float *)(void *)(work + 830336); /* [i: 64] */
+    float *const unit_sum_10 = (float *)(void *)(work + 830592); /* [one: 16] */
+    float *const unit_sum_10_compensation = (float *)(void *)(work + 830656); /* [one: 16] */
+    float *const row_sum_11 = (float *)(void *)(work + 830720); /* [i: 64] */
+    float *const row_sum_11_compensation = (float *)(void *)(work + 830976); /* [i: 64] */
+    float *const unit_sum_11 = (float *)(void *)(work + 831232); /* [one: 16] */
+    float *const unit_sum_11_compensation = (float *)(void *)(work + 831296); /* [one: 16] */
+    float *const row_sum_12 = (float *)(void *)(work + 831360); /* [i: 64] */
+    float *const row_sum_12_compensation = (float *)(void *)(work + 831616); /* [i: 64] */
+    float *const unit_sum_12 = (float *)(void *)(work + 831872); /* [one: 16] */
+    float *const unit_sum_12_compensation = (float *)(void *)(work + 831936); /* [one: 16] */
+    float *const row_sum_13 = (float *)(void *)(work + 832000); /* [i: 64] */
+    float *const row_sum_13_compensation = (float *)(void *)(work + 832256); /* [i: 64] */
+    float *const unit_sum_13 = (float *)(void *)(work + 832512); /* [one: 16] */
+    float *const unit_sum_13_compensation = (float *)(void *)(work + 832576); /* [one: 16] */
+    float *const row_sum_14 = (float *)(void *)(work + 832640); /* [i: 64] */
+    float *const row_sum_14_compensation = (float *)(void *)(work + 832896); /* [i: 64] */
+    float *const unit_sum_14 = (float *)(void *)(work + 833152); /* [one: 16] */
+    float *const unit_sum_14_compensation = (float *)(void *)(work + 833216); /* [one: 16] */
+    float *const row_sum_15 = (float *)(void *)(work + 833280); /* [i: 64] */
+    float *const row_sum_15_compensation = (float *)(void *)(work + 833536); /* [i: 64] */
+    float *const unit_sum_15 = (float *)(void *)(work + 833792); /* [one: 16] */
+    float *const unit_sum_15_compensation = (float *)(void *)(work + 833856); /* [one: 16] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
@@ -1976,18 +1976,18 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
     float *const partial_12 = call->partial_12 ? call->partial_12 + ((g * members + m) * 16 + unit16) * 1 : NULL;
     float *const partial_13 = call->partial_13 ? call->partial_13 + ((g * members + m) * 16 + unit16) * 1 : NULL;
     float *const partial_14 = call->partial_14 ? call->partial_14 + ((g * members + m) * 16 + unit16) * 1 : NULL;
-    float *const q_tile = (float *)(void *)(work + 669056); /* [d: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 685440); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 701824); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 702080); /* [i: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 702336);
-    float *const of_difference_kept = (float *)(void *)(work + 702400); /* [65760 differences] */
-    struct remembered *const of_difference_2_known = (struct remembered *)(void *)(work + 965440);
-    float *const of_difference_2_kept = (float *)(void *)(work + 965504); /* [65760 differences] */
-    struct remembered *const of_difference_3_known = (struct remembered *)(void *)(work + 1228544);
-    float *const of_difference_3_kept = (float *)(void *)(work + 1228608); /* [65760 differences] */
-    struct remembered *const of_difference_4_known = (struct remembered *)(void *)(work + 1491648);
-    float *const of_difference_4_kept = (float *)(void *)(work + 1491712); /* [65760 differences] */
+    float *const q_tile = (float *)(void *)(work + 833920); /* [d: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 854400); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 874880); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 875136); /* [i: 64] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 875392);
+    float *const of_difference_kept = (float *)(void *)(work + 875456); /* [65760 differences] */
+    struct remembered *const of_difference_2_known = (struct remembered *)(void *)(work + 1138496);
+    float *const of_difference_2_kept = (float *)(void *)(work + 1138560); /* [65760 differences] */
+    struct remembered *const of_difference_3_known = (struct remembered *)(void *)(work + 1401600);
+    float *const of_difference_3_kept = (float *)(void *)(work + 1401664); /* [65760 differences] */
+    struct remembered *const of_difference_4_known = (struct remembered *)(void *)(work + 1664704);
+    float *const of_difference_4_kept = (float *)(void *)(work + 1664768); /* [65760 differences] */
     if (partial_0 || partial_1 || partial_2 || partial_3) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f;
            unit_sum_3 = 0.0f; unit_sum_3_ ... */
@@ -2049,9 +2049,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
+            transpose_padded_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -2061,9 +2061,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
             /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
-                    store_v4(sum + d * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + d * 64 + i, splat_v4(0.0f));
+                    store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
+                    store_v4(sum + d * 80 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + d * 80 + i, splat_v4(0.0f));
                 }
             }
             if (partial_0 || partial_1 || partial_2 || partial_3) {
@@ -2233,7 +2233,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     const vec_v4 t_71 = ((t_70 * t_66) / t_18) / t_53;
                     const vec_v4 t_73 = ((t_72 * t_66) / t_18) / t_53;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_7 = load_v4(score + j * 64 + i);
+                        const vec_v4 score_7 = load_v4(score + j * 80 + i);
                         const vec_v4 of_difference_9 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
                         const vec_v4 t_21 = (of_difference_9 * t_19) + shift_array_20;
                         const vec_v4 t_22 = max_nan_v4(splat_v4((float)0), t_21);
@@ -2243,22 +2243,22 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         const vec_v4 score_new44 = exp2_v4((((((score_7 + t_8) + (t_22 * t_24)) +
                             (max_nan_v4(splat_v4((float)0), t_28) * t_30)) + (max_nan_v4(splat_v4((float)0),
                             t_34) * t_36)) + (max_nan_v4(splat_v4((float)0), t_40) * t_42)) - saved_0_tile_43);
-                        store_v4(score + j * 64 + i, score_new44);
-                        const vec_v4 score_2_45 = load_v4(score_2 + j * 64 + i);
+                        store_v4(score + j * 80 + i, score_new44);
+                        const vec_v4 score_2_45 = load_v4(score_2 + j * 80 + i);
                         const vec_v4 score_2_new47 = score_2_45 + row_0_tile_46;
-                        store_v4(score_2 + j * 64 + i, score_2_new47);
-                        store_v4(weight_3 + j * 64 + i, score_2_new47 * (score_new44 * 0.125f));
-                        store_v4(weight_4 + j * 64 + i, score_2_new47 * score_new44);
-                        store_v4(weight_5 + j * 64 + i, score_2_new47 * (score_new44 * t_22));
+                        store_v4(score_2 + j * 80 + i, score_2_new47);
+                        store_v4(weight_3 + j * 80 + i, score_2_new47 * (score_new44 * 0.125f));
+                        store_v4(weight_4 + j * 80 + i, score_2_new47 * score_new44);
+                        store_v4(weight_5 + j * 80 + i, score_2_new47 * (score_new44 * t_22));
                         const mask_v4 t_48 = (float)0 < t_21;
-                        store_v4(weight_6 + j * 64 + i, score_2_new47 * (score_new44 * (w2_array_23 * pick_v4(t_48,
+                        store_v4(weight_6 + j * 80 + i, score_2_new47 * (score_new44 * (w2_array_23 * pick_v4(t_48,
                             of_difference_9 * t_49, splat_v4(0.0f)))));
                         const vec_v4 of_difference_2_50 = load_v4(of_difference_2 + ((i0 + i) - (j0 + j) - (i0 - j1) -
                             1));
                         const mask_v4 t_55 = (float)0 < t_28;
                         const mask_v4 t_58 = (float)0 < t_34;
                         const mask_v4 t_61 = (float)0 < t_40;
-                        store_v4(weight_7 + j * 64 + i, score_2_new47 * (score_new44 * ((((w2_array_23 * pick_v4(t_48,
+                        store_v4(weight_7 + j * 80 + i, score_2_new47 * (score_new44 * ((((w2_array_23 * pick_v4(t_48,
                             ((w1_array_10 * of_difference_2_50) - (of_difference_9 * t_54)) * t_49,
                             splat_v4(0.0f))) + (w2_array_29 * pick_v4(t_55,
                             ((w1_array_25 * of_difference_2_50) - (of_difference_9 * t_57)) * t_49,
@@ -2266,7 +2266,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                             ((w1_array_31 * of_difference_2_50) - (of_difference_9 * t_60)) * t_49,
                             splat_v4(0.0f)))) + (w2_array_41 * pick_v4(t_61,
                             ((w1_array_37 * of_difference_2_50) - (of_difference_9 * t_63)) * t_49, splat_v4(0.0f))))));
-                        store_v4(weight_8 + j * 64 + i, score_2_new47 * (score_new44 * ((((w2_array_23 * pick_v4(t_48,
+                        store_v4(weight_8 + j * 80 + i, score_2_new47 * (score_new44 * ((((w2_array_23 * pick_v4(t_48,
                             (-(of_difference_9 * t_67)) * t_49, splat_v4(0.0f))) + (w2_array_29 * pick_v4(t_55,
                             (-(of_difference_9 * t_69)) * t_49, splat_v4(0.0f)))) + (w2_array_35 * pick_v4(t_58,
                             (-(of_difference_9 * t_71)) * t_49, splat_v4(0.0f)))) + (w2_array_41 * pick_v4(t_61,
@@ -2323,30 +2323,30 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         const vec_v4 t_95 = w1_array_94 / t_83;
                         const vec_v4 t_101 = w1_array_100 / t_83;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_2_76 = load_v4(score_2 + j * 64 + i);
-                            const vec_v4 score_77 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_2_76 = load_v4(score_2 + j * 80 + i);
+                            const vec_v4 score_77 = load_v4(score + j * 80 + i);
                             const vec_v4 of_difference_3_79 = load_v4(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1)
                                 - 1));
-                            store_v4(weight_9 + j * 64 + i, score_2_76 * (score_77 * (w2_array_78 * pick_v4((float)0 <
+                            store_v4(weight_9 + j * 80 + i, score_2_76 * (score_77 * (w2_array_78 * pick_v4((float)0 <
                                 ((of_difference_3_79 * t_84) + shift_array_85), splat_v4(1.0f), splat_v4(0.0f)))));
                             const vec_v4 t_89 = (of_difference_3_79 * t_87) + shift_array_88;
-                            store_v4(weight_10 + j * 64 + i, score_2_76 * (score_77 * max_nan_v4(splat_v4((float)0),
+                            store_v4(weight_10 + j * 80 + i, score_2_76 * (score_77 * max_nan_v4(splat_v4((float)0),
                                 t_89)));
                             const mask_v4 t_91 = (float)0 < t_89;
                             const vec_v4 t_93 = of_difference_3_79 * t_92;
-                            store_v4(weight_11 + j * 64 + i, score_2_76 * (score_77 * (w2_array_90 * pick_v4(t_91, t_93,
+                            store_v4(weight_11 + j * 80 + i, score_2_76 * (score_77 * (w2_array_90 * pick_v4(t_91, t_93,
                                 splat_v4(0.0f)))));
-                            store_v4(weight_12 + j * 64 + i, score_2_76 * (score_77 * (w2_array_90 * pick_v4(t_91,
+                            store_v4(weight_12 + j * 80 + i, score_2_76 * (score_77 * (w2_array_90 * pick_v4(t_91,
                                 splat_v4(1.0f), splat_v4(0.0f)))));
                             const vec_v4 t_97 = (of_difference_3_79 * t_95) + shift_array_96;
-                            store_v4(weight_13 + j * 64 + i, score_2_76 * (score_77 * max_nan_v4(splat_v4((float)0),
+                            store_v4(weight_13 + j * 80 + i, score_2_76 * (score_77 * max_nan_v4(splat_v4((float)0),
                                 t_97)));
                             const mask_v4 t_99 = (float)0 < t_97;
-                            store_v4(weight_14 + j * 64 + i, score_2_76 * (score_77 * (w2_array_98 * pick_v4(t_99, t_93,
+                            store_v4(weight_14 + j * 80 + i, score_2_76 * (score_77 * (w2_array_98 * pick_v4(t_99, t_93,
                                 splat_v4(0.0f)))));
-                            store_v4(weight_15 + j * 64 + i, score_2_76 * (score_77 * (w2_array_98 * pick_v4(t_99,
+                            store_v4(weight_15 + j * 80 + i, score_2_76 * (score_77 * (w2_array_98 * pick_v4(t_99,
                                 splat_v4(1.0f), splat_v4(0.0f)))));
-                            store_v4(weight_16 + j * 64 + i, score_2_76 * (score_77 * max_nan_v4(splat_v4((float)0),
+                            store_v4(weight_16 + j * 80 + i, score_2_76 * (score_77 * max_nan_v4(splat_v4((float)0),
                                 (of_difference_3_79 * t_101) + shift_array_102)));
                         }
                     }
@@ -2389,14 +2389,14 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         const vec_v4 t_113 = w1_array_109 / t_112;
                         const vec_v4 t_116 = 1.0f / t_112;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_2_105 = load_v4(score_2 + j * 64 + i);
-                            const vec_v4 score_106 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_2_105 = load_v4(score_2 + j * 80 + i);
+                            const vec_v4 score_106 = load_v4(score + j * 80 + i);
                             const vec_v4 of_difference_4_108 = load_v4(of_difference_4 + ((i0 + i) - (j0 + j) - (i0 -
                                 j1) - 1));
                             const mask_v4 t_115 = (float)0 < ((of_difference_4_108 * t_113) + shift_array_114);
-                            store_v4(weight_17 + j * 64 + i, score_2_105 * (score_106 * (w2_array_107 * pick_v4(t_115,
+                            store_v4(weight_17 + j * 80 + i, score_2_105 * (score_106 * (w2_array_107 * pick_v4(t_115,
                                 of_difference_4_108 * t_116, splat_v4(0.0f)))));
-                            store_v4(score + j * 64 + i, score_2_105 * (score_106 * (w2_array_107 * pick_v4(t_115,
+                            store_v4(score + j * 80 + i, score_2_105 * (score_106 * (w2_array_107 * pick_v4(t_115,
                                 splat_v4(1.0f), splat_v4(0.0f)))));
                         }
                     }
@@ -2407,8 +2407,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_117 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_117,
-                                    mask_v4), load_v4(weight_3 + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(weight_3 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_117,
+                                    mask_v4), load_v4(weight_3 + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2426,7 +2426,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                                 in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) +
                                     query_start), mask_v4);
                             }
-                            add_seen_v4(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
+                            add_seen_v4(64, sum, 80, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 80,
                                 in_region, i1 - i0);
                         }
                     } else
@@ -2439,8 +2439,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_118 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_4 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_118,
-                                    mask_v4), load_v4(weight_4 + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(weight_4 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_118,
+                                    mask_v4), load_v4(weight_4 + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2454,7 +2454,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                row_sum_in[vector] += load_v4(weight_4 + j * 64 + i);
+                                row_sum_in[vector] += load_v4(weight_4 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2468,8 +2468,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_119 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_16 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_119,
-                                    mask_v4), load_v4(weight_16 + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(weight_16 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_119,
+                                    mask_v4), load_v4(weight_16 + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2483,7 +2483,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                row_sum_2_in[vector] += load_v4(weight_16 + j * 64 + i);
+                                row_sum_2_in[vector] += load_v4(weight_16 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2497,8 +2497,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_120 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_13 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_120,
-                                    mask_v4), load_v4(weight_13 + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(weight_13 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_120,
+                                    mask_v4), load_v4(weight_13 + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2512,7 +2512,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                row_sum_3_in[vector] += load_v4(weight_13 + j * 64 + i);
+                                row_sum_3_in[vector] += load_v4(weight_13 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2526,8 +2526,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_121 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_10 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_121,
-                                    mask_v4), load_v4(weight_10 + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(weight_10 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_121,
+                                    mask_v4), load_v4(weight_10 + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2541,7 +2541,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                row_sum_4_in[vector] += load_v4(weight_10 + j * 64 + i);
+                                row_sum_4_in[vector] += load_v4(weight_10 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2555,8 +2555,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_122 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_5 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_122,
-                                    mask_v4), load_v4(weight_5 + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(weight_5 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_122,
+                                    mask_v4), load_v4(weight_5 + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2570,7 +2570,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                row_sum_5_in[vector] += load_v4(weight_5 + j * 64 + i);
+                                row_sum_5_in[vector] += load_v4(weight_5 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2584,8 +2584,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_123 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_17 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_123,
-                                    mask_v4), load_v4(weight_17 + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(weight_17 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_123,
+                                    mask_v4), load_v4(weight_17 + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2599,7 +2599,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                row_sum_6_in[vector] += load_v4(weight_17 + j * 64 + i);
+                                row_sum_6_in[vector] += load_v4(weight_17 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2613,8 +2613,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_124 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_14 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_124,
-                                    mask_v4), load_v4(weight_14 + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(weight_14 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_124,
+                                    mask_v4), load_v4(weight_14 + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2628,7 +2628,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                row_sum_7_in[vector] += load_v4(weight_14 + j * 64 + i);
+                                row_sum_7_in[vector] += load_v4(weight_14 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2642,8 +2642,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_125 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_11 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_125,
-                                    mask_v4), load_v4(weight_11 + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(weight_11 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_125,
+                                    mask_v4), load_v4(weight_11 + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2657,7 +2657,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                row_sum_8_in[vector] += load_v4(weight_11 + j * 64 + i);
+                                row_sum_8_in[vector] += load_v4(weight_11 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2671,8 +2671,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_126 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_6 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_126,
-                                    mask_v4), load_v4(weight_6 + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(weight_6 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_126,
+                                    mask_v4), load_v4(weight_6 + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2686,7 +2686,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                row_sum_9_in[vector] += load_v4(weight_6 + j * 64 + i);
+                                row_sum_9_in[vector] += load_v4(weight_6 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2700,8 +2700,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_127 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_7 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_127,
-                                    mask_v4), load_v4(weight_7 + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(weight_7 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_127,
+                                    mask_v4), load_v4(weight_7 + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2715,7 +2715,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                row_sum_10_in[vector] += load_v4(weight_7 + j * 64 + i);
+                                row_sum_10_in[vector] += load_v4(weight_7 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2729,8 +2729,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_128 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_8 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_128,
-                                    mask_v4), load_v4(weight_8 + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(weight_8 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_128,
+                                    mask_v4), load_v4(weight_8 + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2744,7 +2744,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                row_sum_11_in[vector] += load_v4(weight_8 + j * 64 + i);
+                                row_sum_11_in[vector] += load_v4(weight_8 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2758,8 +2758,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_129 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_129,
-                                    mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_129,
+                                    mask_v4), load_v4(score + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2773,7 +2773,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                row_sum_12_in[vector] += load_v4(score + j * 64 + i);
+                                row_sum_12_in[vector] += load_v4(score + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2787,8 +2787,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_130 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_15 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_130,
-                                    mask_v4), load_v4(weight_15 + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(weight_15 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_130,
+                                    mask_v4), load_v4(weight_15 + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2802,7 +2802,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                row_sum_13_in[vector] += load_v4(weight_15 + j * 64 + i);
+                                row_sum_13_in[vector] += load_v4(weight_15 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2816,8 +2816,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_131 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_12 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_131,
-                                    mask_v4), load_v4(weight_12 + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(weight_12 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_131,
+                                    mask_v4), load_v4(weight_12 + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2831,7 +2831,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                row_sum_14_in[vector] += load_v4(weight_12 + j * 64 + i);
+                                row_sum_14_in[vector] += load_v4(weight_12 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2845,8 +2845,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_132 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_9 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_132,
-                                    mask_v4), load_v4(weight_9 + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(weight_9 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_132,
+                                    mask_v4), load_v4(weight_9 + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -2860,7 +2860,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                row_sum_15_in[vector] += load_v4(weight_9 + j * 64 + i);
+                                row_sum_15_in[vector] += load_v4(weight_9 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2873,7 +2873,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 /* sum = sum */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        store_v4(sum + d * 64 + i, load_v4(sum + d * 64 + i));
+                        store_v4(sum + d * 80 + i, load_v4(sum + d * 80 + i));
                     }
                 }
             }
@@ -3119,7 +3119,7 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_v4(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
+                transpose_out_v4(sum, 80, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -3237,42 +3237,42 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 245760);
-    float *const of_difference_kept = (float *)(void *)(work + 245824); /* [65904 differences] */
+    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 307200);
+    float *const of_difference_kept = (float *)(void *)(work + 307264); /* [65904 differences] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 16);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
+        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 16);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
+                store_v4(sum + e * 80 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 80 + j, splat_v4(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.18033688f);
-            store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
-            store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
+            store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * 0.18033688f);
+            store_v4(sum_2 + d * 80 + j, splat_v4(0.0f));
+            store_v4(sum_2_compensation + d * 80 + j, splat_v4(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -3328,7 +3328,7 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
                     const vec_v4 of_difference_3 = load_v4(of_difference + ((j0 + j) - (i0 + i) - (j0 - i1) - 1));
                     const float t_7 = (float)((i0 + i) + query_start);
                     const float t_8 = log1pf(t_5 * (t_6 > t_7 || t_6 != t_6 ? t_6 : t_7));
-                    store_v4(score + i * 64 + j, exp2_v4((((((load_v4(score + i * 64 + j) + t_2) +
+                    store_v4(score + i * 80 + j, exp2_v4((((((load_v4(score + i * 80 + j) + t_2) +
                         (max_nan_v4(splat_v4((float)0), (of_difference_3 * (w1_array_4 / t_8)) + shift_array_9) * t_10))
                         + (max_nan_v4(splat_v4((float)0), (of_difference_3 * (w1_array_11 / t_8)) + shift_array_12) *
                         t_13)) + (max_nan_v4(splat_v4((float)0), (of_difference_3 * (w1_array_14 / t_8)) +
@@ -3342,8 +3342,8 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_20 = j0 + j + lane_v4;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_20 <= ((i0 + i) + query_start),
-                            mask_v4), load_v4(score + i * 64 + j), splat_v4(0.0f)));
+                        store_v4(score + i * 80 + j, pick_v4(__builtin_convertvector(t_20 <= ((i0 + i) + query_start),
+                            mask_v4), load_v4(score + i * 80 + j), splat_v4(0.0f)));
                     }
                 }
             }
@@ -3360,7 +3360,7 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_21, mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
+                        add_seen_v4(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -3372,8 +3372,8 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            store_v4(score_2 + i * 64 + j, (load_v4(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0
-                                + i)])) * (load_v4(score + i * 64 + j) * 0.125f));
+                            store_v4(score_2 + i * 80 + j, (load_v4(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0
+                                + i)])) * (load_v4(score + i * 80 + j) * 0.125f));
                         }
                     }
                 }
@@ -3384,8 +3384,8 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_22 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_22 <= ((i0 + i) +
-                                query_start), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
+                            store_v4(score_2 + i * 80 + j, pick_v4(__builtin_convertvector(t_22 <= ((i0 + i) +
+                                query_start), mask_v4), load_v4(score_2 + i * 80 + j), splat_v4(0.0f)));
                         }
                     }
                 }
@@ -3403,7 +3403,7 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_23, mask_v4);
                         }
-                        add_seen_v4(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                        add_seen_v4(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -3416,7 +3416,7 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
+                store_v4(sum_2 + d * 80 + j, load_v4(sum_2 + d * 80 + j));
             }
         }
     }
@@ -3424,17 +3424,17 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
+                store_v4(sum + e * 80 + j, load_v4(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
+        transpose_out_v4(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
+        transpose_out_v4(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
     }
 }
 
@@ -4656,20 +4656,20 @@ TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -4688,27 +4688,27 @@ TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -4739,26 +4739,26 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
     const float *const threshold_array = call->params->threshold;
     const float *const shift_array = call->params->shift;
     const int64_t shift_array_stride_0 = call->at.shift[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 123904);
-    float *const of_difference_kept = (float *)(void *)(work + 123968); /* [65896 differences] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 154624);
+    float *const of_difference_kept = (float *)(void *)(work + 154688); /* [65896 differences] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4770,8 +4770,8 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum + e * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -4829,7 +4829,7 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
                 const vec_v3 t_22 = w1_array_21 / t_9;
                 vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_3 = load_v3(score + j * 80 + i);
                     const vec_v3 of_difference_5 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
                     const vec_v3 score_new25 = pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
                         ((((score_3 + t_4) + (max_nan_v3(splat_v3((float)0),
@@ -4837,7 +4837,7 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
                         (of_difference_5 * t_14) + shift_array_15) * t_16)) + (max_nan_v3(splat_v3((float)0),
                         (of_difference_5 * t_18) + shift_array_19) * t_20)) + (max_nan_v3(splat_v3((float)0),
                         (of_difference_5 * t_22) + shift_array_23) * t_24), splat_v3(-INFINITY));
-                    store_v3(score + j * 64 + i, score_new25);
+                    store_v3(score + j * 80 + i, score_new25);
                     row_max_in = max_v3(row_max_in, score_new25);
                 }
                 store_v3(row_max + i, row_max_in);
@@ -4870,14 +4870,14 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
                 const vec_v3 t_45 = w1_array_44 / t_32;
                 vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_26 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_26 = load_v3(score + j * 80 + i);
                     const vec_v3 of_difference_28 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
                     const vec_v3 score_new48 = ((((score_26 + t_27) + (max_nan_v3(splat_v3((float)0),
                         (of_difference_28 * t_33) + shift_array_34) * t_35)) + (max_nan_v3(splat_v3((float)0),
                         (of_difference_28 * t_37) + shift_array_38) * t_39)) + (max_nan_v3(splat_v3((float)0),
                         (of_difference_28 * t_41) + shift_array_42) * t_43)) + (max_nan_v3(splat_v3((float)0),
                         (of_difference_28 * t_45) + shift_array_46) * t_47);
-                    store_v3(score + j * 64 + i, score_new48);
+                    store_v3(score + j * 80 + i, score_new48);
                     row_max_in = max_v3(row_max_in, score_new48);
                 }
                 store_v3(row_max + i, row_max_in);
@@ -4897,9 +4897,9 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
             const vec_v3 row_max_52 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_51 = load_v3(score + j * 64 + i);
+                const vec_v3 score_51 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new53 = exp2_v3(score_51 - row_max_52);
-                store_v3(score + j * 64 + i, score_new53);
+                store_v3(score + j * 80 + i, score_new53);
                 row_sum_in += score_new53;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -4914,7 +4914,7 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
-                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -4924,7 +4924,7 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
         const vec_v3 row_sum_54 = load_v3(row_sum + i);
         const mask_v3 t_55 = row_sum_54 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_55, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_54));
+            store_v3(sum + e * 80 + i, pick_v3(t_55, splat_v3(0.0f), load_v3(sum + e * 80 + i) / row_sum_54));
         }
     }
     if (saved_0) {
@@ -4936,7 +4936,7 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -5307,21 +5307,21 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
     const float *const threshold_array = call->params->threshold;
     const float *const shift_array = call->params->shift;
     const int64_t shift_array_stride_0 = call->at.shift[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 91136);
-    float *const of_difference_kept = (float *)(void *)(work + 91200); /* [65896 differences] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 113664);
+    float *const of_difference_kept = (float *)(void *)(work + 113728); /* [65896 differences] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -5383,7 +5383,7 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
                 const vec_v3 t_22 = w1_array_21 / t_9;
                 vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_3 = load_v3(score + j * 80 + i);
                     const vec_v3 of_difference_5 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
                     const vec_v3 score_new25 = pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
                         ((((score_3 + t_4) + (max_nan_v3(splat_v3((float)0),
@@ -5391,7 +5391,7 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
                         (of_difference_5 * t_14) + shift_array_15) * t_16)) + (max_nan_v3(splat_v3((float)0),
                         (of_difference_5 * t_18) + shift_array_19) * t_20)) + (max_nan_v3(splat_v3((float)0),
                         (of_difference_5 * t_22) + shift_array_23) * t_24), splat_v3(-INFINITY));
-                    store_v3(score + j * 64 + i, score_new25);
+                    store_v3(score + j * 80 + i, score_new25);
                     row_max_in = max_v3(row_max_in, score_new25);
                 }
                 store_v3(row_max + i, row_max_in);
@@ -5424,14 +5424,14 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
                 const vec_v3 t_45 = w1_array_44 / t_32;
                 vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_26 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_26 = load_v3(score + j * 80 + i);
                     const vec_v3 of_difference_28 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
                     const vec_v3 score_new48 = ((((score_26 + t_27) + (max_nan_v3(splat_v3((float)0),
                         (of_difference_28 * t_33) + shift_array_34) * t_35)) + (max_nan_v3(splat_v3((float)0),
                         (of_difference_28 * t_37) + shift_array_38) * t_39)) + (max_nan_v3(splat_v3((float)0),
                         (of_difference_28 * t_41) + shift_array_42) * t_43)) + (max_nan_v3(splat_v3((float)0),
                         (of_difference_28 * t_45) + shift_array_46) * t_47);
-                    store_v3(score + j * 64 + i, score_new48);
+                    store_v3(score + j * 80 + i, score_new48);
                     row_max_in = max_v3(row_max_in, score_new48);
                 }
                 store_v3(row_max + i, row_max_in);
@@ -5451,9 +5451,9 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
             const vec_v3 row_max_52 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_51 = load_v3(score + j * 64 + i);
+                const vec_v3 score_51 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new53 = exp2_v3(score_51 - row_max_52);
-                store_v3(score + j * 64 + i, score_new53);
+                store_v3(score + j * 80 + i, score_new53);
                 row_sum_in += score_new53;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -5487,12 +5487,12 @@ TARGET_v3 static void softmax_fire_row_sums_v3(const struct call *call, int64_t 
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 8);
+    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 8);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(result + i, splat_v3(0.0f));
@@ -5505,7 +5505,7 @@ TARGET_v3 static void softmax_fire_row_sums_v3(const struct call *call, int64_t 
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                result_in[vector] += load_v3(dout_tile + e * 64 + i) * (-load_v3(out_tile + e * 64 + i));
+                result_in[vector] += load_v3(dout_tile + e * 80 + i) * (-load_v3(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -5552,85 +5552,85 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
     const int64_t row_0_batch = call->p.heads * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
     const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 36864); /* [j: 144, i: 64] */
-    float *const weight_3 = (float *)(void *)(work + 73728); /* [j: 144, i: 64] */
-    float *const weight_4 = (float *)(void *)(work + 110592); /* [j: 144, i: 64] */
-    float *const weight_5 = (float *)(void *)(work + 147456); /* [j: 144, i: 64] */
-    float *const weight_6 = (float *)(void *)(work + 184320); /* [j: 144, i: 64] */
-    float *const weight_7 = (float *)(void *)(work + 221184); /* [j: 144, i: 64] */
-    float *const weight_8 = (float *)(void *)(work + 258048); /* [j: 144, i: 64] */
-    float *const weight_9 = (float *)(void *)(work + 294912); /* [j: 144, i: 64] */
-    float *const weight_10 = (float *)(void *)(work + 331776); /* [j: 144, i: 64] */
-    float *const weight_11 = (float *)(void *)(work + 368640); /* [j: 144, i: 64] */
-    float *const weight_12 = (float *)(void *)(work + 405504); /* [j: 144, i: 64] */
-    float *const weight_13 = (float *)(void *)(work + 442368); /* [j: 144, i: 64] */
-    float *const weight_14 = (float *)(void *)(work + 479232); /* [j: 144, i: 64] */
-    float *const weight_15 = (float *)(void *)(work + 516096); /* [j: 144, i: 64] */
-    float *const weight_16 = (float *)(void *)(work + 552960); /* [j: 144, i: 64] */
-    float *const weight_17 = (float *)(void *)(work + 589824); /* [j: 144, i: 64] */
-    float *const sum = (float *)(void *)(work + 626688); /* [d: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 643072); /* [d: 64, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 659456); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 659712); /* [i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 659968); /* [one: 8] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 660032); /* [one: 8] */
-    float *const row_sum_2 = (float *)(void *)(work + 660096); /* [i: 64] */
-    float *const row_sum_2_compensation = (float *)(void *)(work + 660352); /* [i: 64] */
-    float *const unit_sum_2 = (float *)(void *)(work + 660608); /* [one: 8] */
-    float *const unit_sum_2_compensation = (float *)(void *)(work + 660672); /* [one: 8] */
-    float *const row_sum_3 = (float *)(void *)(work + 660736); /* [i: 64] */
-    float *const row_sum_3_compensation = (float *)(void *)(work + 660992); /* [i: 64] */
-    float *const unit_sum_3 = (float *)(void *)(work + 661248); /* [one: 8] */
-    float *const unit_sum_3_compensation = (float *)(void *)(work + 661312); /* [one: 8] */
-    float *const row_sum_4 = (float *)(void *)(work + 661376); /* [i: 64] */
-    float *const row_sum_4_compensation = (float *)(void *)(work + 661632); /* [i: 64] */
-    float *const unit_sum_4 = (float *)(void *)(work + 661888); /* [one: 8] */
-    float *const unit_sum_4_compensation = (float *)(void *)(work + 661952); /* [one: 8] */
-    float *const row_sum_5 = (float *)(void *)(work + 662016); /* [i: 64] */
-    float *const row_sum_5_compensation = (float *)(void *)(work + 662272); /* [i: 64] */
-    float *const unit_sum_5 = (float *)(void *)(work + 662528); /* [one: 8] */
-    float *const unit_sum_5_compensation = (float *)(void *)(work + 662592); /* [one: 8] */
-    float *const row_sum_6 = (float *)(void *)(work + 662656); /* [i: 64] */
-    float *const row_sum_6_compensation = (float *)(void *)(work + 662912); /* [i: 64] */
-    float *const unit_sum_6 = (float *)(void *)(work + 663168); /* [one: 8] */
-    float *const unit_sum_6_compensation = (float *)(void *)(work + 663232); /* [one: 8] */
-    float *const row_sum_7 = (float *)(void *)(work + 663296); /* [i: 64] */
-    float *const row_sum_7_compensation = (float *)(void *)(work + 663552); /* [i: 64] */
-    float *const unit_sum_7 = (float *)(void *)(work + 663808); /* [one: 8] */
-    float *const unit_sum_7_compensation = (float *)(void *)(work + 663872); /* [one: 8] */
-    float *const row_sum_8 = (float *)(void *)(work + 663936); /* [i: 64] */
-    float *const row_sum_8_compensation = (float *)(void *)(work + 664192); /* [i: 64] */
-    float *const unit_sum_8 = (float *)(void *)(work + 664448); /* [one: 8] */
-    float *const unit_sum_8_compensation = (float *)(void *)(work + 664512); /* [one: 8] */
-    float *const row_sum_9 = (float *)(void *)(work + 664576); /* [i: 64] */
-    float *const row_sum_9_compensation = (float *)(void *)(work + 664832); /* [i: 64] */
-    float *const unit_sum_9 = (float *)(void *)(work + 665088); /* [one: 8] */
-    float *const unit_sum_9_compensation = (float *)(void *)(work + 665152); /* [one: 8] */
-    float *const row_sum_10 = (float *)(void *)(work + 665216); /* [i: 64] */
-    float *const row_sum_10_compensation = (float *)(void *)(work + 665472); /* [i: 64] */
-    float *const unit_sum_10 = (float *)(void *)(work + 665728); /* [one: 8] */
-    float *const unit_sum_10_compensation = (float *)(void *)(work + 665792); /* [one: 8] */
-    float *const row_sum_11 = (float *)(void *)(work + 665856); /* [i: 64] */
-    float *const row_sum_11_compensation = (float *)(void *)(work + 666112); /* [i: 64] */
-    float *const unit_sum_11 = (float *)(void *)(work + 666368); /* [one: 8] */
-    float *const unit_sum_11_compensation = (float *)(void *)(work + 666432); /* [one: 8] */
-    float *const row_sum_12 = (float *)(void *)(work + 666496); /* [i: 64] */
-    float *const row_sum_12_compensation = (float *)(void *)(work + 666752); /* [i: 64] */
-    float *const unit_sum_12 = (float *)(void *)(work + 667008); /* [one: 8] */
-    float *const unit_sum_12_compensation = (float *)(void *)(work + 667072); /* [one: 8] */
-    float *const row_sum_13 = (float *)(void *)(work + 667136); /* [i: 64] */
-    float *const row_sum_13_compensation = (float *)(void *)(work + 667392); /* [i: 64] */
-    float *const unit_sum_13 = (float *)(void *)(work + 667648); /* [one: 8] */
-    float *const unit_sum_13_compensation = (float *)(void *)(work + 667712); /* [one: 8] */
-    float *const row_sum_14 = (float *)(void *)(work + 667776); /* [i: 64] */
-    float *const row_sum_14_compensation = (float *)(void *)(work + 668032); /* [i: 64] */
-    float *const unit_sum_14 = (float *)(void *)(work + 668288); /* [one: 8] */
-    float *const unit_sum_14_compensation = (float *)(void *)(work + 668352); /* [one: 8] */
-    float *const row_sum_15 = (float *)(void *)(work + 668416); /* [i: 64] */
-    float *const row_sum_15_compensation = (float *)(void *)(work + 668672); /* [i: 64] */
-    float *const unit_sum_15 = (float *)(void *)(work + 668928); /* [one: 8] */
-    float *const unit_sum_15_compensation = (float *)(void *)(work + 668992); /* [one: 8] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [j: 144, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 92160); /* [j: 144, i: 64 of 80] */
+    float *const weight_4 = (float *)(void *)(work + 138240); /* [j: 144, i: 64 of 80] */
+    float *const weight_5 = (float *)(void *)(work + 184320); /* [j: 144, i: 64 of 80] */
+    float *const weight_6 = (float *)(void *)(work + 230400); /* [j: 144, i: 64 of 80] */
+    float *const weight_7 = (float *)(void *)(work + 276480); /* [j: 144, i: 64 of 80] */
+    float *const weight_8 = (float *)(void *)(work + 322560); /* [j: 144, i: 64 of 80] */
+    float *const weight_9 = (float *)(void *)(work + 368640); /* [j: 144, i: 64 of 80] */
+    float *const weight_10 = (float *)(void *)(work + 414720); /* [j: 144, i: 64 of 80] */
+    float *const weight_11 = (float *)(void *)(work + 460800); /* [j: 144, i: 64 of 80] */
+    float *const weight_12 = (float *)(void *)(work + 506880); /* [j: 144, i: 64 of 80] */
+    float *const weight_13 = (float *)(void *)(work + 552960); /* [j: 144, i: 64 of 80] */
+    float *const weight_14 = (float *)(void *)(work + 599040); /* [j: 144, i: 64 of 80] */
+    float *const weight_15 = (float *)(void *)(work + 645120); /* [j: 144, i: 64 of 80] */
+    float *const weight_16 = (float *)(void *)(work + 691200); /* [j: 144, i: 64 of 80] */
+    float *const weight_17 = (float *)(void *)(work + 737280); /* [j: 144, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 783360); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 803840); /* [d: 64, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 824320); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 824576); /* [i: 64] */
+    float *const unit_sum = (float *)(void *)(work + 824832); /* [one: 8] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 824896); /* [one: 8] */
+    float *const row_sum_2 = (float *)(void *)(work + 824960); /* [i: 64] */
+    float *const row_sum_2_compensation = (float *)(void *)(work + 825216); /* [i: 64] */
+    float *const unit_sum_2 = (float *)(void *)(work + 825472); /* [one: 8] */
+    float *const unit_sum_2_compensation = (float *)(void *)(work + 825536); /* [one: 8] */
+    float *const row_sum_3 = (float *)(void *)(work + 825600); /* [i: 64] */
+    float *const row_sum_3_compensation = (float *)(void *)(work + 825856); /* [i: 64] */
+    float *const unit_sum_3 = (float *)(void *)(work + 826112); /* [one: 8] */
+    float *const unit_sum_3_compensation = (float *)(void *)(work + 826176); /* [one: 8] */
+    float *const row_sum_4 = (float *)(void *)(work + 826240); /* [i: 64] */
+    float *const row_sum_4_compensation = (float *)(void *)(work + 826496); /* [i: 64] */
+    float *const unit_sum_4 = (float *)(void *)(work + 826752); /* [one: 8] */
+    float *const unit_sum_4_compensation = (float *)(void *)(work + 826816); /* [one: 8] */
+    float *const row_sum_5 = (float *)(void *)(work + 826880); /* [i: 64] */
+    float *const row_sum_5_compensation = (float *)(void *)(work + 827136); /* [i: 64] */
+    float *const unit_sum_5 = (float *)(void *)(work + 827392); /* [one: 8] */
+    float *const unit_sum_5_compensation = (float *)(void *)(work + 827456); /* [one: 8] */
+    float *const row_sum_6 = (float *)(void *)(work + 827520); /* [i: 64] */
+    float *const row_sum_6_compensation = (float *)(void *)(work + 827776); /* [i: 64] */
+    float *const unit_sum_6 = (float *)(void *)(work + 828032); /* [one: 8] */
+    float *const unit_sum_6_compensation = (float *)(void *)(work + 828096); /* [one: 8] */
+    float *const row_sum_7 = (float *)(void *)(work + 828160); /* [i: 64] */
+    float *const row_sum_7_compensation = (float *)(void *)(work + 828416); /* [i: 64] */
+    float *const unit_sum_7 = (float *)(void *)(work + 828672); /* [one: 8] */
+    float *const unit_sum_7_compensation = (float *)(void *)(work + 828736); /* [one: 8] */
+    float *const row_sum_8 = (float *)(void *)(work + 828800); /* [i: 64] */
+    float *const row_sum_8_compensation = (float *)(void *)(work + 829056); /* [i: 64] */
+    float *const unit_sum_8 = (float *)(void *)(work + 829312); /* [one: 8] */
+    float *const unit_sum_8_compensation = (float *)(void *)(work + 829376); /* [one: 8] */
+    float *const row_sum_9 = (float *)(void *)(work + 829440); /* [i: 64] */
+    float *const row_sum_9_compensation = (float *)(void *)(work + 829696); /* [i: 64] */
+    float *const unit_sum_9 = (float *)(void *)(work + 829952); /* [one: 8] */
+    float *const unit_sum_9_compensation = (float *)(void *)(work + 830016); /* [one: 8] */
+    float *const row_sum_10 = (float *)(void *)(work + 830080); /* [i: 64] */
+    float *const row_sum_10_compensation = (float *)(void *)(work + 830336); /* [i: 64] */
+    float *const unit_sum_10 = (float *)(void *)(work + 830592); /* [one: 8] */
+    float *const unit_sum_10_compensation = (float *)(void *)(work + 830656); /* [one: 8] */
+    float *const row_sum_11 = (float *)(void *)(work + 830720); /* [i: 64] */
+    float *const row_sum_11_compensation = (float *)(void *)(work + 830976); /* [i: 64] */
+    float *const unit_sum_11 = (float *)(void *)(work + 831232); /* [one: 8] */
+    float *const unit_sum_11_compensation = (float *)(void *)(work + 831296); /* [one: 8] */
+    float *const row_sum_12 = (float *)(void *)(work + 831360); /* [i: 64] */
+    float *const row_sum_12_compensation = (float *)(void *)(work + 831616); /* [i: 64] */
+    float *const unit_sum_12 = (float *)(void *)(work + 831872); /* [one: 8] */
+    float *const unit_sum_12_compensation = (float *)(void *)(work + 831936); /* [one: 8] */
+    float *const row_sum_13 = (float *)(void *)(work + 832000); /* [i: 64] */
+    float *const row_sum_13_compensation = (float *)(void *)(work + 832256); /* [i: 64] */
+    float *const unit_sum_13 = (float *)(void *)(work + 832512); /* [one: 8] */
+    float *const unit_sum_13_compensation = (float *)(void *)(work + 832576); /* [one: 8] */
+    float *const row_sum_14 = (float *)(void *)(work + 832640); /* [i: 64] */
+    float *const row_sum_14_compensation = (float *)(void *)(work + 832896); /* [i: 64] */
+    float *const unit_sum_14 = (float *)(void *)(work + 833152); /* [one: 8] */
+    float *const unit_sum_14_compensation = (float *)(void *)(work + 833216); /* [one: 8] */
+    float *const row_sum_15 = (float *)(void *)(work + 833280); /* [i: 64] */
+    float *const row_sum_15_compensation = (float *)(void *)(work + 833536); /* [i: 64] */
+    float *const unit_sum_15 = (float *)(void *)(work + 833792); /* [one: 8] */
+    float *const unit_sum_15_compensation = (float *)(void *)(work + 833856); /* [one: 8] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
@@ -5649,18 +5649,18 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
     float *const partial_12 = call->partial_12 ? call->partial_12 + ((g * members + m) * 16 + unit16) * 1 : NULL;
     float *const partial_13 = call->partial_13 ? call->partial_13 + ((g * members + m) * 16 + unit16) * 1 : NULL;
     float *const partial_14 = call->partial_14 ? call->partial_14 + ((g * members + m) * 16 + unit16) * 1 : NULL;
-    float *const q_tile = (float *)(void *)(work + 669056); /* [d: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 685440); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 701824); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 702080); /* [i: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 702336);
-    float *const of_difference_kept = (float *)(void *)(work + 702400); /* [65752 differences] */
-    struct remembered *const of_difference_2_known = (struct remembered *)(void *)(work + 965440);
-    float *const of_difference_2_kept = (float *)(void *)(work + 965504); /* [65752 differences] */
-    struct remembered *const of_difference_3_known = (struct remembered *)(void *)(work + 1228544);
-    float *const of_difference_3_kept = (float *)(void *)(work + 1228608); /* [65752 differences] */
-    struct remembered *const of_difference_4_known = (struct remembered *)(void *)(work + 1491648);
-    float *const of_difference_4_kept = (float *)(void *)(work + 1491712); /* [65752 differences] */
+    float *const q_tile = (float *)(void *)(work + 833920); /* [d: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 854400); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 874880); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 875136); /* [i: 64] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 875392);
+    float *const of_difference_kept = (float *)(void *)(work + 875456); /* [65752 differences] */
+    struct remembered *const of_difference_2_known = (struct remembered *)(void *)(work + 1138496);
+    float *const of_difference_2_kept = (float *)(void *)(work + 1138560); /* [65752 differences] */
+    struct remembered *const of_difference_3_known = (struct remembered *)(void *)(work + 1401600);
+    float *const of_difference_3_kept = (float *)(void *)(work + 1401664); /* [65752 differences] */
+    struct remembered *const of_difference_4_known = (struct remembered *)(void *)(work + 1664704);
+    float *const of_difference_4_kept = (float *)(void *)(work + 1664768); /* [65752 differences] */
     if (partial_0 || partial_1 || partial_2 || partial_3) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f;
            unit_sum_3 = 0.0f; unit_sum_3_ ... */
@@ -5722,9 +5722,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
+            transpose_padded_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -5734,9 +5734,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
             /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
-                    store_v3(sum + d * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + d * 64 + i, splat_v3(0.0f));
+                    store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
+                    store_v3(sum + d * 80 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + d * 80 + i, splat_v3(0.0f));
                 }
             }
             if (partial_0 || partial_1 || partial_2 || partial_3) {
@@ -5906,7 +5906,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     const vec_v3 t_71 = ((t_70 * t_66) / t_18) / t_53;
                     const vec_v3 t_73 = ((t_72 * t_66) / t_18) / t_53;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_7 = load_v3(score + j * 64 + i);
+                        const vec_v3 score_7 = load_v3(score + j * 80 + i);
                         const vec_v3 of_difference_9 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
                         const vec_v3 t_21 = (of_difference_9 * t_19) + shift_array_20;
                         const vec_v3 t_22 = max_nan_v3(splat_v3((float)0), t_21);
@@ -5916,22 +5916,22 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         const vec_v3 score_new44 = exp2_v3((((((score_7 + t_8) + (t_22 * t_24)) +
                             (max_nan_v3(splat_v3((float)0), t_28) * t_30)) + (max_nan_v3(splat_v3((float)0),
                             t_34) * t_36)) + (max_nan_v3(splat_v3((float)0), t_40) * t_42)) - saved_0_tile_43);
-                        store_v3(score + j * 64 + i, score_new44);
-                        const vec_v3 score_2_45 = load_v3(score_2 + j * 64 + i);
+                        store_v3(score + j * 80 + i, score_new44);
+                        const vec_v3 score_2_45 = load_v3(score_2 + j * 80 + i);
                         const vec_v3 score_2_new47 = score_2_45 + row_0_tile_46;
-                        store_v3(score_2 + j * 64 + i, score_2_new47);
-                        store_v3(weight_3 + j * 64 + i, score_2_new47 * (score_new44 * 0.125f));
-                        store_v3(weight_4 + j * 64 + i, score_2_new47 * score_new44);
-                        store_v3(weight_5 + j * 64 + i, score_2_new47 * (score_new44 * t_22));
+                        store_v3(score_2 + j * 80 + i, score_2_new47);
+                        store_v3(weight_3 + j * 80 + i, score_2_new47 * (score_new44 * 0.125f));
+                        store_v3(weight_4 + j * 80 + i, score_2_new47 * score_new44);
+                        store_v3(weight_5 + j * 80 + i, score_2_new47 * (score_new44 * t_22));
                         const mask_v3 t_48 = (float)0 < t_21;
-                        store_v3(weight_6 + j * 64 + i, score_2_new47 * (score_new44 * (w2_array_23 * pick_v3(t_48,
+                        store_v3(weight_6 + j * 80 + i, score_2_new47 * (score_new44 * (w2_array_23 * pick_v3(t_48,
                             of_difference_9 * t_49, splat_v3(0.0f)))));
                         const vec_v3 of_difference_2_50 = load_v3(of_difference_2 + ((i0 + i) - (j0 + j) - (i0 - j1) -
                             1));
                         const mask_v3 t_55 = (float)0 < t_28;
                         const mask_v3 t_58 = (float)0 < t_34;
                         const mask_v3 t_61 = (float)0 < t_40;
-                        store_v3(weight_7 + j * 64 + i, score_2_new47 * (score_new44 * ((((w2_array_23 * pick_v3(t_48,
+                        store_v3(weight_7 + j * 80 + i, score_2_new47 * (score_new44 * ((((w2_array_23 * pick_v3(t_48,
                             ((w1_array_10 * of_difference_2_50) - (of_difference_9 * t_54)) * t_49,
                             splat_v3(0.0f))) + (w2_array_29 * pick_v3(t_55,
                             ((w1_array_25 * of_difference_2_50) - (of_difference_9 * t_57)) * t_49,
@@ -5939,7 +5939,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                             ((w1_array_31 * of_difference_2_50) - (of_difference_9 * t_60)) * t_49,
                             splat_v3(0.0f)))) + (w2_array_41 * pick_v3(t_61,
                             ((w1_array_37 * of_difference_2_50) - (of_difference_9 * t_63)) * t_49, splat_v3(0.0f))))));
-                        store_v3(weight_8 + j * 64 + i, score_2_new47 * (score_new44 * ((((w2_array_23 * pick_v3(t_48,
+                        store_v3(weight_8 + j * 80 + i, score_2_new47 * (score_new44 * ((((w2_array_23 * pick_v3(t_48,
                             (-(of_difference_9 * t_67)) * t_49, splat_v3(0.0f))) + (w2_array_29 * pick_v3(t_55,
                             (-(of_difference_9 * t_69)) * t_49, splat_v3(0.0f)))) + (w2_array_35 * pick_v3(t_58,
                             (-(of_difference_9 * t_71)) * t_49, splat_v3(0.0f)))) + (w2_array_41 * pick_v3(t_61,
@@ -5996,30 +5996,30 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         const vec_v3 t_95 = w1_array_94 / t_83;
                         const vec_v3 t_101 = w1_array_100 / t_83;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_2_76 = load_v3(score_2 + j * 64 + i);
-                            const vec_v3 score_77 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_2_76 = load_v3(score_2 + j * 80 + i);
+                            const vec_v3 score_77 = load_v3(score + j * 80 + i);
                             const vec_v3 of_difference_3_79 = load_v3(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1)
                                 - 1));
-                            store_v3(weight_9 + j * 64 + i, score_2_76 * (score_77 * (w2_array_78 * pick_v3((float)0 <
+                            store_v3(weight_9 + j * 80 + i, score_2_76 * (score_77 * (w2_array_78 * pick_v3((float)0 <
                                 ((of_difference_3_79 * t_84) + shift_array_85), splat_v3(1.0f), splat_v3(0.0f)))));
                             const vec_v3 t_89 = (of_difference_3_79 * t_87) + shift_array_88;
-                            store_v3(weight_10 + j * 64 + i, score_2_76 * (score_77 * max_nan_v3(splat_v3((float)0),
+                            store_v3(weight_10 + j * 80 + i, score_2_76 * (score_77 * max_nan_v3(splat_v3((float)0),
                                 t_89)));
                             const mask_v3 t_91 = (float)0 < t_89;
                             const vec_v3 t_93 = of_difference_3_79 * t_92;
-                            store_v3(weight_11 + j * 64 + i, score_2_76 * (score_77 * (w2_array_90 * pick_v3(t_91, t_93,
+                            store_v3(weight_11 + j * 80 + i, score_2_76 * (score_77 * (w2_array_90 * pick_v3(t_91, t_93,
                                 splat_v3(0.0f)))));
-                            store_v3(weight_12 + j * 64 + i, score_2_76 * (score_77 * (w2_array_90 * pick_v3(t_91,
+                            store_v3(weight_12 + j * 80 + i, score_2_76 * (score_77 * (w2_array_90 * pick_v3(t_91,
                                 splat_v3(1.0f), splat_v3(0.0f)))));
                             const vec_v3 t_97 = (of_difference_3_79 * t_95) + shift_array_96;
-                            store_v3(weight_13 + j * 64 + i, score_2_76 * (score_77 * max_nan_v3(splat_v3((float)0),
+                            store_v3(weight_13 + j * 80 + i, score_2_76 * (score_77 * max_nan_v3(splat_v3((float)0),
                                 t_97)));
                             const mask_v3 t_99 = (float)0 < t_97;
-                            store_v3(weight_14 + j * 64 + i, score_2_76 * (score_77 * (w2_array_98 * pick_v3(t_99, t_93,
+                            store_v3(weight_14 + j * 80 + i, score_2_76 * (score_77 * (w2_array_98 * pick_v3(t_99, t_93,
                                 splat_v3(0.0f)))));
-                            store_v3(weight_15 + j * 64 + i, score_2_76 * (score_77 * (w2_array_98 * pick_v3(t_99,
+                            store_v3(weight_15 + j * 80 + i, score_2_76 * (score_77 * (w2_array_98 * pick_v3(t_99,
                                 splat_v3(1.0f), splat_v3(0.0f)))));
-                            store_v3(weight_16 + j * 64 + i, score_2_76 * (score_77 * max_nan_v3(splat_v3((float)0),
+                            store_v3(weight_16 + j * 80 + i, score_2_76 * (score_77 * max_nan_v3(splat_v3((float)0),
                                 (of_difference_3_79 * t_101) + shift_array_102)));
                         }
                     }
@@ -6062,14 +6062,14 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         const vec_v3 t_113 = w1_array_109 / t_112;
                         const vec_v3 t_116 = 1.0f / t_112;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_2_105 = load_v3(score_2 + j * 64 + i);
-                            const vec_v3 score_106 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_2_105 = load_v3(score_2 + j * 80 + i);
+                            const vec_v3 score_106 = load_v3(score + j * 80 + i);
                             const vec_v3 of_difference_4_108 = load_v3(of_difference_4 + ((i0 + i) - (j0 + j) - (i0 -
                                 j1) - 1));
                             const mask_v3 t_115 = (float)0 < ((of_difference_4_108 * t_113) + shift_array_114);
-                            store_v3(weight_17 + j * 64 + i, score_2_105 * (score_106 * (w2_array_107 * pick_v3(t_115,
+                            store_v3(weight_17 + j * 80 + i, score_2_105 * (score_106 * (w2_array_107 * pick_v3(t_115,
                                 of_difference_4_108 * t_116, splat_v3(0.0f)))));
-                            store_v3(score + j * 64 + i, score_2_105 * (score_106 * (w2_array_107 * pick_v3(t_115,
+                            store_v3(score + j * 80 + i, score_2_105 * (score_106 * (w2_array_107 * pick_v3(t_115,
                                 splat_v3(1.0f), splat_v3(0.0f)))));
                         }
                     }
@@ -6080,8 +6080,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_117 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_117,
-                                    mask_v3), load_v3(weight_3 + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(weight_3 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_117,
+                                    mask_v3), load_v3(weight_3 + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -6099,7 +6099,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                                 in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) +
                                     query_start), mask_v3);
                             }
-                            add_seen_v3(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
+                            add_seen_v3(64, sum, 80, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 80,
                                 in_region, i1 - i0);
                         }
                     } else
@@ -6112,8 +6112,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_118 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_4 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_118,
-                                    mask_v3), load_v3(weight_4 + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(weight_4 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_118,
+                                    mask_v3), load_v3(weight_4 + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -6127,7 +6127,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_in[vector] += load_v3(weight_4 + j * 64 + i);
+                                row_sum_in[vector] += load_v3(weight_4 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -6141,8 +6141,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_119 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_16 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_119,
-                                    mask_v3), load_v3(weight_16 + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(weight_16 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_119,
+                                    mask_v3), load_v3(weight_16 + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -6156,7 +6156,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_2_in[vector] += load_v3(weight_16 + j * 64 + i);
+                                row_sum_2_in[vector] += load_v3(weight_16 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -6170,8 +6170,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_120 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_13 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_120,
-                                    mask_v3), load_v3(weight_13 + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(weight_13 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_120,
+                                    mask_v3), load_v3(weight_13 + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -6185,7 +6185,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_3_in[vector] += load_v3(weight_13 + j * 64 + i);
+                                row_sum_3_in[vector] += load_v3(weight_13 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -6199,8 +6199,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_121 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_10 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_121,
-                                    mask_v3), load_v3(weight_10 + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(weight_10 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_121,
+                                    mask_v3), load_v3(weight_10 + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -6214,7 +6214,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_4_in[vector] += load_v3(weight_10 + j * 64 + i);
+                                row_sum_4_in[vector] += load_v3(weight_10 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -6228,8 +6228,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_122 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_5 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_122,
-                                    mask_v3), load_v3(weight_5 + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(weight_5 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_122,
+                                    mask_v3), load_v3(weight_5 + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -6243,7 +6243,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_5_in[vector] += load_v3(weight_5 + j * 64 + i);
+                                row_sum_5_in[vector] += load_v3(weight_5 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -6257,8 +6257,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_123 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_17 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_123,
-                                    mask_v3), load_v3(weight_17 + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(weight_17 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_123,
+                                    mask_v3), load_v3(weight_17 + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -6272,7 +6272,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_6_in[vector] += load_v3(weight_17 + j * 64 + i);
+                                row_sum_6_in[vector] += load_v3(weight_17 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -6286,8 +6286,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_124 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_14 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_124,
-                                    mask_v3), load_v3(weight_14 + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(weight_14 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_124,
+                                    mask_v3), load_v3(weight_14 + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -6301,7 +6301,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_7_in[vector] += load_v3(weight_14 + j * 64 + i);
+                                row_sum_7_in[vector] += load_v3(weight_14 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -6315,8 +6315,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_125 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_11 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_125,
-                                    mask_v3), load_v3(weight_11 + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(weight_11 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_125,
+                                    mask_v3), load_v3(weight_11 + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -6330,7 +6330,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_8_in[vector] += load_v3(weight_11 + j * 64 + i);
+                                row_sum_8_in[vector] += load_v3(weight_11 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -6344,8 +6344,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_126 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_6 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_126,
-                                    mask_v3), load_v3(weight_6 + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(weight_6 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_126,
+                                    mask_v3), load_v3(weight_6 + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -6359,7 +6359,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_9_in[vector] += load_v3(weight_6 + j * 64 + i);
+                                row_sum_9_in[vector] += load_v3(weight_6 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -6373,8 +6373,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_127 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_7 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_127,
-                                    mask_v3), load_v3(weight_7 + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(weight_7 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_127,
+                                    mask_v3), load_v3(weight_7 + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -6388,7 +6388,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_10_in[vector] += load_v3(weight_7 + j * 64 + i);
+                                row_sum_10_in[vector] += load_v3(weight_7 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -6402,8 +6402,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_128 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_8 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_128,
-                                    mask_v3), load_v3(weight_8 + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(weight_8 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_128,
+                                    mask_v3), load_v3(weight_8 + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -6417,7 +6417,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_11_in[vector] += load_v3(weight_8 + j * 64 + i);
+                                row_sum_11_in[vector] += load_v3(weight_8 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -6431,8 +6431,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_129 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_129,
-                                    mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_129,
+                                    mask_v3), load_v3(score + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -6446,7 +6446,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_12_in[vector] += load_v3(score + j * 64 + i);
+                                row_sum_12_in[vector] += load_v3(score + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -6460,8 +6460,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_130 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_15 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_130,
-                                    mask_v3), load_v3(weight_15 + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(weight_15 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_130,
+                                    mask_v3), load_v3(weight_15 + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -6475,7 +6475,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_13_in[vector] += load_v3(weight_15 + j * 64 + i);
+                                row_sum_13_in[vector] += load_v3(weight_15 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -6489,8 +6489,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_131 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_12 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_131,
-                                    mask_v3), load_v3(weight_12 + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(weight_12 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_131,
+                                    mask_v3), load_v3(weight_12 + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -6504,7 +6504,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_14_in[vector] += load_v3(weight_12 + j * 64 + i);
+                                row_sum_14_in[vector] += load_v3(weight_12 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -6518,8 +6518,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_132 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_9 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_132,
-                                    mask_v3), load_v3(weight_9 + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(weight_9 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_132,
+                                    mask_v3), load_v3(weight_9 + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -6533,7 +6533,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_15_in[vector] += load_v3(weight_9 + j * 64 + i);
+                                row_sum_15_in[vector] += load_v3(weight_9 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -6546,7 +6546,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 /* sum = sum */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        store_v3(sum + d * 64 + i, load_v3(sum + d * 64 + i));
+                        store_v3(sum + d * 80 + i, load_v3(sum + d * 80 + i));
                     }
                 }
             }
@@ -6792,7 +6792,7 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_v3(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
+                transpose_out_v3(sum, 80, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -6910,42 +6910,42 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 245760);
-    float *const of_difference_kept = (float *)(void *)(work + 245824); /* [65896 differences] */
+    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 307200);
+    float *const of_difference_kept = (float *)(void *)(work + 307264); /* [65896 differences] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 8);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
+        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 8);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
+                store_v3(sum + e * 80 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 80 + j, splat_v3(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.18033688f);
-            store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
-            store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
+            store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * 0.18033688f);
+            store_v3(sum_2 + d * 80 + j, splat_v3(0.0f));
+            store_v3(sum_2_compensation + d * 80 + j, splat_v3(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -7001,7 +7001,7 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
                     const vec_v3 of_difference_3 = load_v3(of_difference + ((j0 + j) - (i0 + i) - (j0 - i1) - 1));
                     const float t_7 = (float)((i0 + i) + query_start);
                     const float t_8 = log1pf(t_5 * (t_6 > t_7 || t_6 != t_6 ? t_6 : t_7));
-                    store_v3(score + i * 64 + j, exp2_v3((((((load_v3(score + i * 64 + j) + t_2) +
+                    store_v3(score + i * 80 + j, exp2_v3((((((load_v3(score + i * 80 + j) + t_2) +
                         (max_nan_v3(splat_v3((float)0), (of_difference_3 * (w1_array_4 / t_8)) + shift_array_9) * t_10))
                         + (max_nan_v3(splat_v3((float)0), (of_difference_3 * (w1_array_11 / t_8)) + shift_array_12) *
                         t_13)) + (max_nan_v3(splat_v3((float)0), (of_difference_3 * (w1_array_14 / t_8)) +
@@ -7015,8 +7015,8 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_20 = j0 + j + lane_v3;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_20 <= ((i0 + i) + query_start),
-                            mask_v3), load_v3(score + i * 64 + j), splat_v3(0.0f)));
+                        store_v3(score + i * 80 + j, pick_v3(__builtin_convertvector(t_20 <= ((i0 + i) + query_start),
+                            mask_v3), load_v3(score + i * 80 + j), splat_v3(0.0f)));
                     }
                 }
             }
@@ -7033,7 +7033,7 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_21, mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
+                        add_seen_v3(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -7045,8 +7045,8 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(score_2 + i * 64 + j, (load_v3(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0
-                                + i)])) * (load_v3(score + i * 64 + j) * 0.125f));
+                            store_v3(score_2 + i * 80 + j, (load_v3(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0
+                                + i)])) * (load_v3(score + i * 80 + j) * 0.125f));
                         }
                     }
                 }
@@ -7057,8 +7057,8 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_22 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_22 <= ((i0 + i) +
-                                query_start), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
+                            store_v3(score_2 + i * 80 + j, pick_v3(__builtin_convertvector(t_22 <= ((i0 + i) +
+                                query_start), mask_v3), load_v3(score_2 + i * 80 + j), splat_v3(0.0f)));
                         }
                     }
                 }
@@ -7076,7 +7076,7 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_23, mask_v3);
                         }
-                        add_seen_v3(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                        add_seen_v3(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -7089,7 +7089,7 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
+                store_v3(sum_2 + d * 80 + j, load_v3(sum_2 + d * 80 + j));
             }
         }
     }
@@ -7097,17 +7097,17 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
+                store_v3(sum + e * 80 + j, load_v3(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
+        transpose_out_v3(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
+        transpose_out_v3(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
     }
 }
 
@@ -8311,20 +8311,20 @@ APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -8343,27 +8343,27 @@ APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b,
 APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot7_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -8394,26 +8394,26 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
     const float *const threshold_array = call->params->threshold;
     const float *const shift_array = call->params->shift;
     const int64_t shift_array_stride_0 = call->at.shift[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 123904);
-    float *const of_difference_kept = (float *)(void *)(work + 123968); /* [65892 differences] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 154624);
+    float *const of_difference_kept = (float *)(void *)(work + 154688); /* [65892 differences] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -8425,8 +8425,8 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            store_any(sum + e * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -8484,7 +8484,7 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
                 const vec_any t_22 = w1_array_21 / t_9;
                 vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_3 = load_any(score + j * 64 + i);
+                    const vec_any score_3 = load_any(score + j * 80 + i);
                     const vec_any of_difference_5 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
                     const vec_any score_new25 = pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
                         ((((score_3 + t_4) + (max_nan_any(splat_any((float)0),
@@ -8492,7 +8492,7 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
                         (of_difference_5 * t_14) + shift_array_15) * t_16)) + (max_nan_any(splat_any((float)0),
                         (of_difference_5 * t_18) + shift_array_19) * t_20)) + (max_nan_any(splat_any((float)0),
                         (of_difference_5 * t_22) + shift_array_23) * t_24), splat_any(-INFINITY));
-                    store_any(score + j * 64 + i, score_new25);
+                    store_any(score + j * 80 + i, score_new25);
                     row_max_in = max_any(row_max_in, score_new25);
                 }
                 store_any(row_max + i, row_max_in);
@@ -8525,14 +8525,14 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
                 const vec_any t_45 = w1_array_44 / t_32;
                 vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_26 = load_any(score + j * 64 + i);
+                    const vec_any score_26 = load_any(score + j * 80 + i);
                     const vec_any of_difference_28 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
                     const vec_any score_new48 = ((((score_26 + t_27) + (max_nan_any(splat_any((float)0),
                         (of_difference_28 * t_33) + shift_array_34) * t_35)) + (max_nan_any(splat_any((float)0),
                         (of_difference_28 * t_37) + shift_array_38) * t_39)) + (max_nan_any(splat_any((float)0),
                         (of_difference_28 * t_41) + shift_array_42) * t_43)) + (max_nan_any(splat_any((float)0),
                         (of_difference_28 * t_45) + shift_array_46) * t_47);
-                    store_any(score + j * 64 + i, score_new48);
+                    store_any(score + j * 80 + i, score_new48);
                     row_max_in = max_any(row_max_in, score_new48);
                 }
                 store_any(row_max + i, row_max_in);
@@ -8552,9 +8552,9 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
             const vec_any row_max_52 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_51 = load_any(score + j * 64 + i);
+                const vec_any score_51 = load_any(score + j * 80 + i);
                 const vec_any score_new53 = exp2_any(score_51 - row_max_52);
-                store_any(score + j * 64 + i, score_new53);
+                store_any(score + j * 80 + i, score_new53);
                 row_sum_in += score_new53;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -8570,7 +8570,7 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
                     in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
                         mask_any);
                 }
-                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -8580,7 +8580,7 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
         const vec_any row_sum_54 = load_any(row_sum + i);
         const mask_any t_55 = row_sum_54 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_55, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_54));
+            store_any(sum + e * 80 + i, pick_any(t_55, splat_any(0.0f), load_any(sum + e * 80 + i) / row_sum_54));
         }
     }
     if (saved_0) {
@@ -8592,7 +8592,7 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -8961,21 +8961,21 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
     const float *const threshold_array = call->params->threshold;
     const float *const shift_array = call->params->shift;
     const int64_t shift_array_stride_0 = call->at.shift[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 91136);
-    float *const of_difference_kept = (float *)(void *)(work + 91200); /* [65892 differences] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 113664);
+    float *const of_difference_kept = (float *)(void *)(work + 113728); /* [65892 differences] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -9037,7 +9037,7 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
                 const vec_any t_22 = w1_array_21 / t_9;
                 vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_3 = load_any(score + j * 64 + i);
+                    const vec_any score_3 = load_any(score + j * 80 + i);
                     const vec_any of_difference_5 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
                     const vec_any score_new25 = pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
                         ((((score_3 + t_4) + (max_nan_any(splat_any((float)0),
@@ -9045,7 +9045,7 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
                         (of_difference_5 * t_14) + shift_array_15) * t_16)) + (max_nan_any(splat_any((float)0),
                         (of_difference_5 * t_18) + shift_array_19) * t_20)) + (max_nan_any(splat_any((float)0),
                         (of_difference_5 * t_22) + shift_array_23) * t_24), splat_any(-INFINITY));
-                    store_any(score + j * 64 + i, score_new25);
+                    store_any(score + j * 80 + i, score_new25);
                     row_max_in = max_any(row_max_in, score_new25);
                 }
                 store_any(row_max + i, row_max_in);
@@ -9078,14 +9078,14 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
                 const vec_any t_45 = w1_array_44 / t_32;
                 vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_26 = load_any(score + j * 64 + i);
+                    const vec_any score_26 = load_any(score + j * 80 + i);
                     const vec_any of_difference_28 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
                     const vec_any score_new48 = ((((score_26 + t_27) + (max_nan_any(splat_any((float)0),
                         (of_difference_28 * t_33) + shift_array_34) * t_35)) + (max_nan_any(splat_any((float)0),
                         (of_difference_28 * t_37) + shift_array_38) * t_39)) + (max_nan_any(splat_any((float)0),
                         (of_difference_28 * t_41) + shift_array_42) * t_43)) + (max_nan_any(splat_any((float)0),
                         (of_difference_28 * t_45) + shift_array_46) * t_47);
-                    store_any(score + j * 64 + i, score_new48);
+                    store_any(score + j * 80 + i, score_new48);
                     row_max_in = max_any(row_max_in, score_new48);
                 }
                 store_any(row_max + i, row_max_in);
@@ -9105,9 +9105,9 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
             const vec_any row_max_52 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_51 = load_any(score + j * 64 + i);
+                const vec_any score_51 = load_any(score + j * 80 + i);
                 const vec_any score_new53 = exp2_any(score_51 - row_max_52);
-                store_any(score + j * 64 + i, score_new53);
+                store_any(score + j * 80 + i, score_new53);
                 row_sum_in += score_new53;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -9141,12 +9141,12 @@ static void softmax_fire_row_sums_any(const struct call *call, int64_t task, uns
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 4);
+    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 4);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(result + i, splat_any(0.0f));
@@ -9159,7 +9159,7 @@ static void softmax_fire_row_sums_any(const struct call *call, int64_t task, uns
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                result_in[vector] += load_any(dout_tile + e * 64 + i) * (-load_any(out_tile + e * 64 + i));
+                result_in[vector] += load_any(dout_tile + e * 80 + i) * (-load_any(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -9206,85 +9206,85 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
     const int64_t row_0_batch = call->p.heads * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
     const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 36864); /* [j: 144, i: 64] */
-    float *const weight_3 = (float *)(void *)(work + 73728); /* [j: 144, i: 64] */
-    float *const weight_4 = (float *)(void *)(work + 110592); /* [j: 144, i: 64] */
-    float *const weight_5 = (float *)(void *)(work + 147456); /* [j: 144, i: 64] */
-    float *const weight_6 = (float *)(void *)(work + 184320); /* [j: 144, i: 64] */
-    float *const weight_7 = (float *)(void *)(work + 221184); /* [j: 144, i: 64] */
-    float *const weight_8 = (float *)(void *)(work + 258048); /* [j: 144, i: 64] */
-    float *const weight_9 = (float *)(void *)(work + 294912); /* [j: 144, i: 64] */
-    float *const weight_10 = (float *)(void *)(work + 331776); /* [j: 144, i: 64] */
-    float *const weight_11 = (float *)(void *)(work + 368640); /* [j: 144, i: 64] */
-    float *const weight_12 = (float *)(void *)(work + 405504); /* [j: 144, i: 64] */
-    float *const weight_13 = (float *)(void *)(work + 442368); /* [j: 144, i: 64] */
-    float *const weight_14 = (float *)(void *)(work + 479232); /* [j: 144, i: 64] */
-    float *const weight_15 = (float *)(void *)(work + 516096); /* [j: 144, i: 64] */
-    float *const weight_16 = (float *)(void *)(work + 552960); /* [j: 144, i: 64] */
-    float *const weight_17 = (float *)(void *)(work + 589824); /* [j: 144, i: 64] */
-    float *const sum = (float *)(void *)(work + 626688); /* [d: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 643072); /* [d: 64, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 659456); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 659712); /* [i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 659968); /* [one: 4] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 660032); /* [one: 4] */
-    float *const row_sum_2 = (float *)(void *)(work + 660096); /* [i: 64] */
-    float *const row_sum_2_compensation = (float *)(void *)(work + 660352); /* [i: 64] */
-    float *const unit_sum_2 = (float *)(void *)(work + 660608); /* [one: 4] */
-    float *const unit_sum_2_compensation = (float *)(void *)(work + 660672); /* [one: 4] */
-    float *const row_sum_3 = (float *)(void *)(work + 660736); /* [i: 64] */
-    float *const row_sum_3_compensation = (float *)(void *)(work + 660992); /* [i: 64] */
-    float *const unit_sum_3 = (float *)(void *)(work + 661248); /* [one: 4] */
-    float *const unit_sum_3_compensation = (float *)(void *)(work + 661312); /* [one: 4] */
-    float *const row_sum_4 = (float *)(void *)(work + 661376); /* [i: 64] */
-    float *const row_sum_4_compensation = (float *)(void *)(work + 661632); /* [i: 64] */
-    float *const unit_sum_4 = (float *)(void *)(work + 661888); /* [one: 4] */
-    float *const unit_sum_4_compensation = (float *)(void *)(work + 661952); /* [one: 4] */
-    float *const row_sum_5 = (float *)(void *)(work + 662016); /* [i: 64] */
-    float *const row_sum_5_compensation = (float *)(void *)(work + 662272); /* [i: 64] */
-    float *const unit_sum_5 = (float *)(void *)(work + 662528); /* [one: 4] */
-    float *const unit_sum_5_compensation = (float *)(void *)(work + 662592); /* [one: 4] */
-    float *const row_sum_6 = (float *)(void *)(work + 662656); /* [i: 64] */
-    float *const row_sum_6_compensation = (float *)(void *)(work + 662912); /* [i: 64] */
-    float *const unit_sum_6 = (float *)(void *)(work + 663168); /* [one: 4] */
-    float *const unit_sum_6_compensation = (float *)(void *)(work + 663232); /* [one: 4] */
-    float *const row_sum_7 = (float *)(void *)(work + 663296); /* [i: 64] */
-    float *const row_sum_7_compensation = (float *)(void *)(work + 663552); /* [i: 64] */
-    float *const unit_sum_7 = (float *)(void *)(work + 663808); /* [one: 4] */
-    float *const unit_sum_7_compensation = (float *)(void *)(work + 663872); /* [one: 4] */
-    float *const row_sum_8 = (float *)(void *)(work + 663936); /* [i: 64] */
-    float *const row_sum_8_compensation = (float *)(void *)(work + 664192); /* [i: 64] */
-    float *const unit_sum_8 = (float *)(void *)(work + 664448); /* [one: 4] */
-    float *const unit_sum_8_compensation = (float *)(void *)(work + 664512); /* [one: 4] */
-    float *const row_sum_9 = (float *)(void *)(work + 664576); /* [i: 64] */
-    float *const row_sum_9_compensation = (float *)(void *)(work + 664832); /* [i: 64] */
-    float *const unit_sum_9 = (float *)(void *)(work + 665088); /* [one: 4] */
-    float *const unit_sum_9_compensation = (float *)(void *)(work + 665152); /* [one: 4] */
-    float *const row_sum_10 = (float *)(void *)(work + 665216); /* [i: 64] */
-    float *const row_sum_10_compensation = (float *)(void *)(work + 665472); /* [i: 64] */
-    float *const unit_sum_10 = (float *)(void *)(work + 665728); /* [one: 4] */
-    float *const unit_sum_10_compensation = (float *)(void *)(work + 665792); /* [one: 4] */
-    float *const row_sum_11 = (float *)(void *)(work + 665856); /* [i: 64] */
-    float *const row_sum_11_compensation = (float *)(void *)(work + 666112); /* [i: 64] */
-    float *const unit_sum_11 = (float *)(void *)(work + 666368); /* [one: 4] */
-    float *const unit_sum_11_compensation = (float *)(void *)(work + 666432); /* [one: 4] */
-    float *const row_sum_12 = (float *)(void *)(work + 666496); /* [i: 64] */
-    float *const row_sum_12_compensation = (float *)(void *)(work + 666752); /* [i: 64] */
-    float *const unit_sum_12 = (float *)(void *)(work + 667008); /* [one: 4] */
-    float *const unit_sum_12_compensation = (float *)(void *)(work + 667072); /* [one: 4] */
-    float *const row_sum_13 = (float *)(void *)(work + 667136); /* [i: 64] */
-    float *const row_sum_13_compensation = (float *)(void *)(work + 667392); /* [i: 64] */
-    float *const unit_sum_13 = (float *)(void *)(work + 667648); /* [one: 4] */
-    float *const unit_sum_13_compensation = (float *)(void *)(work + 667712); /* [one: 4] */
-    float *const row_sum_14 = (float *)(void *)(work + 667776); /* [i: 64] */
-    float *const row_sum_14_compensation = (float *)(void *)(work + 668032); /* [i: 64] */
-    float *const unit_sum_14 = (float *)(void *)(work + 668288); /* [one: 4] */
-    float *const unit_sum_14_compensation = (float *)(void *)(work + 668352); /* [one: 4] */
-    float *const row_sum_15 = (float *)(void *)(work + 668416); /* [i: 64] */
-    float *const row_sum_15_compensation = (float *)(void *)(work + 668672); /* [i: 64] */
-    float *const unit_sum_15 = (float *)(void *)(work + 668928); /* [one: 4] */
-    float *const unit_sum_15_compensation = (float *)(void *)(work + 668992); /* [one: 4] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [j: 144, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 92160); /* [j: 144, i: 64 of 80] */
+    float *const weight_4 = (float *)(void *)(work + 138240); /* [j: 144, i: 64 of 80] */
+    float *const weight_5 = (float *)(void *)(work + 184320); /* [j: 144, i: 64 of 80] */
+    float *const weight_6 = (float *)(void *)(work + 230400); /* [j: 144, i: 64 of 80] */
+    float *const weight_7 = (float *)(void *)(work + 276480); /* [j: 144, i: 64 of 80] */
+    float *const weight_8 = (float *)(void *)(work + 322560); /* [j: 144, i: 64 of 80] */
+    float *const weight_9 = (float *)(void *)(work + 368640); /* [j: 144, i: 64 of 80] */
+    float *const weight_10 = (float *)(void *)(work + 414720); /* [j: 144, i: 64 of 80] */
+    float *const weight_11 = (float *)(void *)(work + 460800); /* [j: 144, i: 64 of 80] */
+    float *const weight_12 = (float *)(void *)(work + 506880); /* [j: 144, i: 64 of 80] */
+    float *const weight_13 = (float *)(void *)(work + 552960); /* [j: 144, i: 64 of 80] */
+    float *const weight_14 = (float *)(void *)(work + 599040); /* [j: 144, i: 64 of 80] */
+    float *const weight_15 = (float *)(void *)(work + 645120); /* [j: 144, i: 64 of 80] */
+    float *const weight_16 = (float *)(void *)(work + 691200); /* [j: 144, i: 64 of 80] */
+    float *const weight_17 = (float *)(void *)(work + 737280); /* [j: 144, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 783360); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 803840); /* [d: 64, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 824320); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 824576); /* [i: 64] */
+    float *const unit_sum = (float *)(void *)(work + 824832); /* [one: 4] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 824896); /* [one: 4] */
+    float *const row_sum_2 = (float *)(void *)(work + 824960); /* [i: 64] */
+    float *const row_sum_2_compensation = (float *)(void *)(work + 825216); /* [i: 64] */
+    float *const unit_sum_2 = (float *)(void *)(work + 825472); /* [one: 4] */
+    float *const unit_sum_2_compensation = (float *)(void *)(work + 825536); /* [one: 4] */
+    float *const row_sum_3 = (float *)(void *)(work + 825600); /* [i: 64] */
+    float *const row_sum_3_compensation = (float *)(void *)(work + 825856); /* [i: 64] */
+    float *const unit_sum_3 = (float *)(void *)(work + 826112); /* [one: 4] */
+    float *const unit_sum_3_compensation = (float *)(void *)(work + 826176); /* [one: 4] */
+    float *const row_sum_4 = (float *)(void *)(work + 826240); /* [i: 64] */
+    float *const row_sum_4_compensation = (float *)(void *)(work + 826496); /* [i: 64] */
+    float *const unit_sum_4 = (float *)(void *)(work + 826752); /* [one: 4] */
+    float *const unit_sum_4_compensation = (float *)(void *)(work + 826816); /* [one: 4] */
+    float *const row_sum_5 = (float *)(void *)(work + 826880); /* [i: 64] */
+    float *const row_sum_5_compensation = (float *)(void *)(work + 827136); /* [i: 64] */
+    float *const unit_sum_5 = (float *)(void *)(work + 827392); /* [one: 4] */
+    float *const unit_sum_5_compensation = (float *)(void *)(work + 827456); /* [one: 4] */
+    float *const row_sum_6 = (float *)(void *)(work + 827520); /* [i: 64] */
+    float *const row_sum_6_compensation = (float *)(void *)(work + 827776); /* [i: 64] */
+    float *const unit_sum_6 = (float *)(void *)(work + 828032); /* [one: 4] */
+    float *const unit_sum_6_compensation = (float *)(void *)(work + 828096); /* [one: 4] */
+    float *const row_sum_7 = (float *)(void *)(work + 828160); /* [i: 64] */
+    float *const row_sum_7_compensation = (float *)(void *)(work + 828416); /* [i: 64] */
+    float *const unit_sum_7 = (float *)(void *)(work + 828672); /* [one: 4] */
+    float *const unit_sum_7_compensation = (float *)(void *)(work + 828736); /* [one: 4] */
+    float *const row_sum_8 = (float *)(void *)(work + 828800); /* [i: 64] */
+    float *const row_sum_8_compensation = (float *)(void *)(work + 829056); /* [i: 64] */
+    float *const unit_sum_8 = (float *)(void *)(work + 829312); /* [one: 4] */
+    float *const unit_sum_8_compensation = (float *)(void *)(work + 829376); /* [one: 4] */
+    float *const row_sum_9 = (float *)(void *)(work + 829440); /* [i: 64] */
+    float *const row_sum_9_compensation = (float *)(void *)(work + 829696); /* [i: 64] */
+    float *const unit_sum_9 = (float *)(void *)(work + 829952); /* [one: 4] */
+    float *const unit_sum_9_compensation = (float *)(void *)(work + 830016); /* [one: 4] */
+    float *const row_sum_10 = (float *)(void *)(work + 830080); /* [i: 64] */
+    float *const row_sum_10_compensation = (float *)(void *)(work + 830336); /* [i: 64] */
+    float *const unit_sum_10 = (float *)(void *)(work + 830592); /* [one: 4] */
+    float *const unit_sum_10_compensation = (float *)(void *)(work + 830656); /* [one: 4] */
+    float *const row_sum_11 = (float *)(void *)(work + 830720); /* [i: 64] */
+    float *const row_sum_11_compensation = (float *)(void *)(work + 830976); /* [i: 64] */
+    float *const unit_sum_11 = (float *)(void *)(work + 831232); /* [one: 4] */
+    float *const unit_sum_11_compensation = (float *)(void *)(work + 831296); /* [one: 4] */
+    float *const row_sum_12 = (float *)(void *)(work + 831360); /* [i: 64] */
+    float *const row_sum_12_compensation = (float *)(void *)(work + 831616); /* [i: 64] */
+    float *const unit_sum_12 = (float *)(void *)(work + 831872); /* [one: 4] */
+    float *const unit_sum_12_compensation = (float *)(void *)(work + 831936); /* [one: 4] */
+    float *const row_sum_13 = (float *)(void *)(work + 832000); /* [i: 64] */
+    float *const row_sum_13_compensation = (float *)(void *)(work + 832256); /* [i: 64] */
+    float *const unit_sum_13 = (float *)(void *)(work + 832512); /* [one: 4] */
+    float *const unit_sum_13_compensation = (float *)(void *)(work + 832576); /* [one: 4] */
+    float *const row_sum_14 = (float *)(void *)(work + 832640); /* [i: 64] */
+    float *const row_sum_14_compensation = (float *)(void *)(work + 832896); /* [i: 64] */
+    float *const unit_sum_14 = (float *)(void *)(work + 833152); /* [one: 4] */
+    float *const unit_sum_14_compensation = (float *)(void *)(work + 833216); /* [one: 4] */
+    float *const row_sum_15 = (float *)(void *)(work + 833280); /* [i: 64] */
+    float *const row_sum_15_compensation = (float *)(void *)(work + 833536); /* [i: 64] */
+    float *const unit_sum_15 = (float *)(void *)(work + 833792); /* [one: 4] */
+    float *const unit_sum_15_compensation = (float *)(void *)(work + 833856); /* [one: 4] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
@@ -9303,18 +9303,18 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
     float *const partial_12 = call->partial_12 ? call->partial_12 + ((g * members + m) * 16 + unit16) * 1 : NULL;
     float *const partial_13 = call->partial_13 ? call->partial_13 + ((g * members + m) * 16 + unit16) * 1 : NULL;
     float *const partial_14 = call->partial_14 ? call->partial_14 + ((g * members + m) * 16 + unit16) * 1 : NULL;
-    float *const q_tile = (float *)(void *)(work + 669056); /* [d: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 685440); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 701824); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 702080); /* [i: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 702336);
-    float *const of_difference_kept = (float *)(void *)(work + 702400); /* [65748 differences] */
-    struct remembered *const of_difference_2_known = (struct remembered *)(void *)(work + 965440);
-    float *const of_difference_2_kept = (float *)(void *)(work + 965504); /* [65748 differences] */
-    struct remembered *const of_difference_3_known = (struct remembered *)(void *)(work + 1228544);
-    float *const of_difference_3_kept = (float *)(void *)(work + 1228608); /* [65748 differences] */
-    struct remembered *const of_difference_4_known = (struct remembered *)(void *)(work + 1491648);
-    float *const of_difference_4_kept = (float *)(void *)(work + 1491712); /* [65748 differences] */
+    float *const q_tile = (float *)(void *)(work + 833920); /* [d: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 854400); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 874880); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 875136); /* [i: 64] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 875392);
+    float *const of_difference_kept = (float *)(void *)(work + 875456); /* [65748 differences] */
+    struct remembered *const of_difference_2_known = (struct remembered *)(void *)(work + 1138496);
+    float *const of_difference_2_kept = (float *)(void *)(work + 1138560); /* [65748 differences] */
+    struct remembered *const of_difference_3_known = (struct remembered *)(void *)(work + 1401600);
+    float *const of_difference_3_kept = (float *)(void *)(work + 1401664); /* [65748 differences] */
+    struct remembered *const of_difference_4_known = (struct remembered *)(void *)(work + 1664704);
+    float *const of_difference_4_kept = (float *)(void *)(work + 1664768); /* [65748 differences] */
     if (partial_0 || partial_1 || partial_2 || partial_3) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f;
            unit_sum_3 = 0.0f; unit_sum_3_ ... */
@@ -9376,9 +9376,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
+            transpose_padded_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -9388,9 +9388,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
             /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
-                    store_any(sum + d * 64 + i, splat_any(0.0f));
-                    store_any(sum_compensation + d * 64 + i, splat_any(0.0f));
+                    store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
+                    store_any(sum + d * 80 + i, splat_any(0.0f));
+                    store_any(sum_compensation + d * 80 + i, splat_any(0.0f));
                 }
             }
             if (partial_0 || partial_1 || partial_2 || partial_3) {
@@ -9560,7 +9560,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     const vec_any t_71 = ((t_70 * t_66) / t_18) / t_53;
                     const vec_any t_73 = ((t_72 * t_66) / t_18) / t_53;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_7 = load_any(score + j * 64 + i);
+                        const vec_any score_7 = load_any(score + j * 80 + i);
                         const vec_any of_difference_9 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
                         const vec_any t_21 = (of_difference_9 * t_19) + shift_array_20;
                         const vec_any t_22 = max_nan_any(splat_any((float)0), t_21);
@@ -9570,22 +9570,22 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         const vec_any score_new44 = exp2_any((((((score_7 + t_8) + (t_22 * t_24)) +
                             (max_nan_any(splat_any((float)0), t_28) * t_30)) + (max_nan_any(splat_any((float)0),
                             t_34) * t_36)) + (max_nan_any(splat_any((float)0), t_40) * t_42)) - saved_0_tile_43);
-                        store_any(score + j * 64 + i, score_new44);
-                        const vec_any score_2_45 = load_any(score_2 + j * 64 + i);
+                        store_any(score + j * 80 + i, score_new44);
+                        const vec_any score_2_45 = load_any(score_2 + j * 80 + i);
                         const vec_any score_2_new47 = score_2_45 + row_0_tile_46;
-                        store_any(score_2 + j * 64 + i, score_2_new47);
-                        store_any(weight_3 + j * 64 + i, score_2_new47 * (score_new44 * 0.125f));
-                        store_any(weight_4 + j * 64 + i, score_2_new47 * score_new44);
-                        store_any(weight_5 + j * 64 + i, score_2_new47 * (score_new44 * t_22));
+                        store_any(score_2 + j * 80 + i, score_2_new47);
+                        store_any(weight_3 + j * 80 + i, score_2_new47 * (score_new44 * 0.125f));
+                        store_any(weight_4 + j * 80 + i, score_2_new47 * score_new44);
+                        store_any(weight_5 + j * 80 + i, score_2_new47 * (score_new44 * t_22));
                         const mask_any t_48 = (float)0 < t_21;
-                        store_any(weight_6 + j * 64 + i, score_2_new47 * (score_new44 * (w2_array_23 * pick_any(t_48,
+                        store_any(weight_6 + j * 80 + i, score_2_new47 * (score_new44 * (w2_array_23 * pick_any(t_48,
                             of_difference_9 * t_49, splat_any(0.0f)))));
                         const vec_any of_difference_2_50 = load_any(of_difference_2 + ((i0 + i) - (j0 + j) - (i0 - j1) -
                             1));
                         const mask_any t_55 = (float)0 < t_28;
                         const mask_any t_58 = (float)0 < t_34;
                         const mask_any t_61 = (float)0 < t_40;
-                        store_any(weight_7 + j * 64 + i, score_2_new47 * (score_new44 * ((((w2_array_23 * pick_any(t_48,
+                        store_any(weight_7 + j * 80 + i, score_2_new47 * (score_new44 * ((((w2_array_23 * pick_any(t_48,
                             ((w1_array_10 * of_difference_2_50) - (of_difference_9 * t_54)) * t_49,
                             splat_any(0.0f))) + (w2_array_29 * pick_any(t_55,
                             ((w1_array_25 * of_difference_2_50) - (of_difference_9 * t_57)) * t_49,
@@ -9594,7 +9594,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                             splat_any(0.0f)))) + (w2_array_41 * pick_any(t_61,
                             ((w1_array_37 * of_difference_2_50) - (of_difference_9 * t_63)) * t_49,
                             splat_any(0.0f))))));
-                        store_any(weight_8 + j * 64 + i, score_2_new47 * (score_new44 * ((((w2_array_23 * pick_any(t_48,
+                        store_any(weight_8 + j * 80 + i, score_2_new47 * (score_new44 * ((((w2_array_23 * pick_any(t_48,
                             (-(of_difference_9 * t_67)) * t_49, splat_any(0.0f))) + (w2_array_29 * pick_any(t_55,
                             (-(of_difference_9 * t_69)) * t_49, splat_any(0.0f)))) + (w2_array_35 * pick_any(t_58,
                             (-(of_difference_9 * t_71)) * t_49, splat_any(0.0f)))) + (w2_array_41 * pick_any(t_61,
@@ -9651,30 +9651,30 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         const vec_any t_95 = w1_array_94 / t_83;
                         const vec_any t_101 = w1_array_100 / t_83;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_2_76 = load_any(score_2 + j * 64 + i);
-                            const vec_any score_77 = load_any(score + j * 64 + i);
+                            const vec_any score_2_76 = load_any(score_2 + j * 80 + i);
+                            const vec_any score_77 = load_any(score + j * 80 + i);
                             const vec_any of_difference_3_79 = load_any(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 -
                                 j1) - 1));
-                            store_any(weight_9 + j * 64 + i, score_2_76 * (score_77 * (w2_array_78 * pick_any((float)0 <
+                            store_any(weight_9 + j * 80 + i, score_2_76 * (score_77 * (w2_array_78 * pick_any((float)0 <
                                 ((of_difference_3_79 * t_84) + shift_array_85), splat_any(1.0f), splat_any(0.0f)))));
                             const vec_any t_89 = (of_difference_3_79 * t_87) + shift_array_88;
-                            store_any(weight_10 + j * 64 + i, score_2_76 * (score_77 * max_nan_any(splat_any((float)0),
+                            store_any(weight_10 + j * 80 + i, score_2_76 * (score_77 * max_nan_any(splat_any((float)0),
                                 t_89)));
                             const mask_any t_91 = (float)0 < t_89;
                             const vec_any t_93 = of_difference_3_79 * t_92;
-                            store_any(weight_11 + j * 64 + i, score_2_76 * (score_77 * (w2_array_90 * pick_any(t_91,
+                            store_any(weight_11 + j * 80 + i, score_2_76 * (score_77 * (w2_array_90 * pick_any(t_91,
                                 t_93, splat_any(0.0f)))));
-                            store_any(weight_12 + j * 64 + i, score_2_76 * (score_77 * (w2_array_90 * pick_any(t_91,
+                            store_any(weight_12 + j * 80 + i, score_2_76 * (score_77 * (w2_array_90 * pick_any(t_91,
                                 splat_any(1.0f), splat_any(0.0f)))));
                             const vec_any t_97 = (of_difference_3_79 * t_95) + shift_array_96;
-                            store_any(weight_13 + j * 64 + i, score_2_76 * (score_77 * max_nan_any(splat_any((float)0),
+                            store_any(weight_13 + j * 80 + i, score_2_76 * (score_77 * max_nan_any(splat_any((float)0),
                                 t_97)));
                             const mask_any t_99 = (float)0 < t_97;
-                            store_any(weight_14 + j * 64 + i, score_2_76 * (score_77 * (w2_array_98 * pick_any(t_99,
+                            store_any(weight_14 + j * 80 + i, score_2_76 * (score_77 * (w2_array_98 * pick_any(t_99,
                                 t_93, splat_any(0.0f)))));
-                            store_any(weight_15 + j * 64 + i, score_2_76 * (score_77 * (w2_array_98 * pick_any(t_99,
+                            store_any(weight_15 + j * 80 + i, score_2_76 * (score_77 * (w2_array_98 * pick_any(t_99,
                                 splat_any(1.0f), splat_any(0.0f)))));
-                            store_any(weight_16 + j * 64 + i, score_2_76 * (score_77 * max_nan_any(splat_any((float)0),
+                            store_any(weight_16 + j * 80 + i, score_2_76 * (score_77 * max_nan_any(splat_any((float)0),
                                 (of_difference_3_79 * t_101) + shift_array_102)));
                         }
                     }
@@ -9717,14 +9717,14 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         const vec_any t_113 = w1_array_109 / t_112;
                         const vec_any t_116 = 1.0f / t_112;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_2_105 = load_any(score_2 + j * 64 + i);
-                            const vec_any score_106 = load_any(score + j * 64 + i);
+                            const vec_any score_2_105 = load_any(score_2 + j * 80 + i);
+                            const vec_any score_106 = load_any(score + j * 80 + i);
                             const vec_any of_difference_4_108 = load_any(of_difference_4 + ((i0 + i) - (j0 + j) - (i0 -
                                 j1) - 1));
                             const mask_any t_115 = (float)0 < ((of_difference_4_108 * t_113) + shift_array_114);
-                            store_any(weight_17 + j * 64 + i, score_2_105 * (score_106 * (w2_array_107 * pick_any(t_115,
+                            store_any(weight_17 + j * 80 + i, score_2_105 * (score_106 * (w2_array_107 * pick_any(t_115,
                                 of_difference_4_108 * t_116, splat_any(0.0f)))));
-                            store_any(score + j * 64 + i, score_2_105 * (score_106 * (w2_array_107 * pick_any(t_115,
+                            store_any(score + j * 80 + i, score_2_105 * (score_106 * (w2_array_107 * pick_any(t_115,
                                 splat_any(1.0f), splat_any(0.0f)))));
                         }
                     }
@@ -9735,8 +9735,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_117 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_117,
-                                    mask_any), load_any(weight_3 + j * 64 + i), splat_any(0.0f)));
+                                store_any(weight_3 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_117,
+                                    mask_any), load_any(weight_3 + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -9754,7 +9754,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                                 in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) +
                                     query_start), mask_any);
                             }
-                            add_seen_any(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
+                            add_seen_any(64, sum, 80, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 80,
                                 in_region, i1 - i0);
                         }
                     } else
@@ -9767,8 +9767,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_118 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_4 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_118,
-                                    mask_any), load_any(weight_4 + j * 64 + i), splat_any(0.0f)));
+                                store_any(weight_4 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_118,
+                                    mask_any), load_any(weight_4 + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -9782,7 +9782,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_in[vector] += load_any(weight_4 + j * 64 + i);
+                                row_sum_in[vector] += load_any(weight_4 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -9796,8 +9796,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_119 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_16 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_119,
-                                    mask_any), load_any(weight_16 + j * 64 + i), splat_any(0.0f)));
+                                store_any(weight_16 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_119,
+                                    mask_any), load_any(weight_16 + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -9811,7 +9811,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_2_in[vector] += load_any(weight_16 + j * 64 + i);
+                                row_sum_2_in[vector] += load_any(weight_16 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -9825,8 +9825,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_120 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_13 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_120,
-                                    mask_any), load_any(weight_13 + j * 64 + i), splat_any(0.0f)));
+                                store_any(weight_13 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_120,
+                                    mask_any), load_any(weight_13 + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -9840,7 +9840,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_3_in[vector] += load_any(weight_13 + j * 64 + i);
+                                row_sum_3_in[vector] += load_any(weight_13 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -9854,8 +9854,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_121 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_10 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_121,
-                                    mask_any), load_any(weight_10 + j * 64 + i), splat_any(0.0f)));
+                                store_any(weight_10 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_121,
+                                    mask_any), load_any(weight_10 + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -9869,7 +9869,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_4_in[vector] += load_any(weight_10 + j * 64 + i);
+                                row_sum_4_in[vector] += load_any(weight_10 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -9883,8 +9883,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_122 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_5 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_122,
-                                    mask_any), load_any(weight_5 + j * 64 + i), splat_any(0.0f)));
+                                store_any(weight_5 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_122,
+                                    mask_any), load_any(weight_5 + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -9898,7 +9898,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_5_in[vector] += load_any(weight_5 + j * 64 + i);
+                                row_sum_5_in[vector] += load_any(weight_5 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -9912,8 +9912,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_123 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_17 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_123,
-                                    mask_any), load_any(weight_17 + j * 64 + i), splat_any(0.0f)));
+                                store_any(weight_17 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_123,
+                                    mask_any), load_any(weight_17 + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -9927,7 +9927,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_6_in[vector] += load_any(weight_17 + j * 64 + i);
+                                row_sum_6_in[vector] += load_any(weight_17 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -9941,8 +9941,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_124 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_14 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_124,
-                                    mask_any), load_any(weight_14 + j * 64 + i), splat_any(0.0f)));
+                                store_any(weight_14 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_124,
+                                    mask_any), load_any(weight_14 + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -9956,7 +9956,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_7_in[vector] += load_any(weight_14 + j * 64 + i);
+                                row_sum_7_in[vector] += load_any(weight_14 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -9970,8 +9970,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_125 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_11 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_125,
-                                    mask_any), load_any(weight_11 + j * 64 + i), splat_any(0.0f)));
+                                store_any(weight_11 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_125,
+                                    mask_any), load_any(weight_11 + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -9985,7 +9985,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_8_in[vector] += load_any(weight_11 + j * 64 + i);
+                                row_sum_8_in[vector] += load_any(weight_11 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -9999,8 +9999,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_126 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_6 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_126,
-                                    mask_any), load_any(weight_6 + j * 64 + i), splat_any(0.0f)));
+                                store_any(weight_6 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_126,
+                                    mask_any), load_any(weight_6 + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -10014,7 +10014,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_9_in[vector] += load_any(weight_6 + j * 64 + i);
+                                row_sum_9_in[vector] += load_any(weight_6 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -10028,8 +10028,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_127 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_7 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_127,
-                                    mask_any), load_any(weight_7 + j * 64 + i), splat_any(0.0f)));
+                                store_any(weight_7 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_127,
+                                    mask_any), load_any(weight_7 + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -10043,7 +10043,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_10_in[vector] += load_any(weight_7 + j * 64 + i);
+                                row_sum_10_in[vector] += load_any(weight_7 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -10057,8 +10057,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_128 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_8 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_128,
-                                    mask_any), load_any(weight_8 + j * 64 + i), splat_any(0.0f)));
+                                store_any(weight_8 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_128,
+                                    mask_any), load_any(weight_8 + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -10072,7 +10072,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_11_in[vector] += load_any(weight_8 + j * 64 + i);
+                                row_sum_11_in[vector] += load_any(weight_8 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -10086,8 +10086,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_129 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_129,
-                                    mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                                store_any(score + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_129,
+                                    mask_any), load_any(score + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -10101,7 +10101,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_12_in[vector] += load_any(score + j * 64 + i);
+                                row_sum_12_in[vector] += load_any(score + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -10115,8 +10115,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_130 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_15 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_130,
-                                    mask_any), load_any(weight_15 + j * 64 + i), splat_any(0.0f)));
+                                store_any(weight_15 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_130,
+                                    mask_any), load_any(weight_15 + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -10130,7 +10130,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_13_in[vector] += load_any(weight_15 + j * 64 + i);
+                                row_sum_13_in[vector] += load_any(weight_15 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -10144,8 +10144,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_131 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_12 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_131,
-                                    mask_any), load_any(weight_12 + j * 64 + i), splat_any(0.0f)));
+                                store_any(weight_12 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_131,
+                                    mask_any), load_any(weight_12 + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -10159,7 +10159,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_14_in[vector] += load_any(weight_12 + j * 64 + i);
+                                row_sum_14_in[vector] += load_any(weight_12 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -10173,8 +10173,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_132 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_9 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_132,
-                                    mask_any), load_any(weight_9 + j * 64 + i), splat_any(0.0f)));
+                                store_any(weight_9 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_132,
+                                    mask_any), load_any(weight_9 + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -10188,7 +10188,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_15_in[vector] += load_any(weight_9 + j * 64 + i);
+                                row_sum_15_in[vector] += load_any(weight_9 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -10201,7 +10201,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 /* sum = sum */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        store_any(sum + d * 64 + i, load_any(sum + d * 64 + i));
+                        store_any(sum + d * 80 + i, load_any(sum + d * 80 + i));
                     }
                 }
             }
@@ -10447,7 +10447,7 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_any(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
+                transpose_out_any(sum, 80, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -10565,42 +10565,42 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 245760);
-    float *const of_difference_kept = (float *)(void *)(work + 245824); /* [65892 differences] */
+    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 307200);
+    float *const of_difference_kept = (float *)(void *)(work + 307264); /* [65892 differences] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 4);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
+        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 4);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
+                store_any(sum + e * 80 + j, splat_any(0.0f));
+                store_any(sum_compensation + e * 80 + j, splat_any(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.18033688f);
-            store_any(sum_2 + d * 64 + j, splat_any(0.0f));
-            store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
+            store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * 0.18033688f);
+            store_any(sum_2 + d * 80 + j, splat_any(0.0f));
+            store_any(sum_2_compensation + d * 80 + j, splat_any(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -10656,7 +10656,7 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
                     const vec_any of_difference_3 = load_any(of_difference + ((j0 + j) - (i0 + i) - (j0 - i1) - 1));
                     const float t_7 = (float)((i0 + i) + query_start);
                     const float t_8 = log1pf(t_5 * (t_6 > t_7 || t_6 != t_6 ? t_6 : t_7));
-                    store_any(score + i * 64 + j, exp2_any((((((load_any(score + i * 64 + j) + t_2) +
+                    store_any(score + i * 80 + j, exp2_any((((((load_any(score + i * 80 + j) + t_2) +
                         (max_nan_any(splat_any((float)0), (of_difference_3 * (w1_array_4 / t_8)) + shift_array_9) *
                         t_10)) + (max_nan_any(splat_any((float)0), (of_difference_3 * (w1_array_11 / t_8)) +
                         shift_array_12) * t_13)) + (max_nan_any(splat_any((float)0),
@@ -10670,8 +10670,8 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_20 = j0 + j + lane_any;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_20 <= ((i0 + i) + query_start),
-                            mask_any), load_any(score + i * 64 + j), splat_any(0.0f)));
+                        store_any(score + i * 80 + j, pick_any(__builtin_convertvector(t_20 <= ((i0 + i) + query_start),
+                            mask_any), load_any(score + i * 80 + j), splat_any(0.0f)));
                     }
                 }
             }
@@ -10688,8 +10688,8 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_21, mask_any);
                         }
-                        add_seen_any(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            score + i * 64, in_region, j1 - j0);
+                        add_seen_any(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            score + i * 80, in_region, j1 - j0);
                     }
                 } else
                     dot9_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
@@ -10700,8 +10700,8 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(score_2 + i * 64 + j, (load_any(score_2 + i * 64 + j) + (row_0[m * row_0_head +
-                                (i0 + i)])) * (load_any(score + i * 64 + j) * 0.125f));
+                            store_any(score_2 + i * 80 + j, (load_any(score_2 + i * 80 + j) + (row_0[m * row_0_head +
+                                (i0 + i)])) * (load_any(score + i * 80 + j) * 0.125f));
                         }
                     }
                 }
@@ -10712,8 +10712,8 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_22 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_22 <= ((i0 + i) +
-                                query_start), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
+                            store_any(score_2 + i * 80 + j, pick_any(__builtin_convertvector(t_22 <= ((i0 + i) +
+                                query_start), mask_any), load_any(score_2 + i * 80 + j), splat_any(0.0f)));
                         }
                     }
                 }
@@ -10731,7 +10731,7 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_23, mask_any);
                         }
-                        add_seen_any(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                        add_seen_any(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -10744,7 +10744,7 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
+                store_any(sum_2 + d * 80 + j, load_any(sum_2 + d * 80 + j));
             }
         }
     }
@@ -10752,17 +10752,17 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
+                store_any(sum + e * 80 + j, load_any(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
+        transpose_out_any(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
+        transpose_out_any(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
     }
 }
 
@@ -11300,22 +11300,22 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_fire_few_v4, .tile = 0,
             .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_fire_rows_v4, .tile = 64, .own = 387584, .of_pair = 128, .saves = 1,
-            .remembered = 1, .remembers = {123904}};
+        return (struct version){.rows = softmax_fire_rows_v4, .tile = 64, .own = 418304, .of_pair = 128, .saves = 1,
+            .remembered = 1, .remembers = {154624}};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_fire_few_v3, .tile = 0,
             .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_fire_rows_v3, .tile = 64, .own = 387584, .of_pair = 128, .saves = 1,
-            .remembered = 1, .remembers = {123904}};
+        return (struct version){.rows = softmax_fire_rows_v3, .tile = 64, .own = 418304, .of_pair = 128, .saves = 1,
+            .remembered = 1, .remembers = {154624}};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_fire_few_any, .tile = 0,
         .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_fire_rows_any, .tile = 64, .own = 387584, .of_pair = 128, .saves = 1,
-        .remembered = 1, .remembers = {123904}};
+    return (struct version){.rows = softmax_fire_rows_any, .tile = 64, .own = 418304, .of_pair = 128, .saves = 1,
+        .remembered = 1, .remembers = {154624}};
 }
 
 enum { MANY_ROWS = 1 << 30 };
@@ -11695,55 +11695,55 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_fire_saved_v4, .tile = 64, .own = 354816, .of_pair = 128,
-            .remembered = 1, .remembers = {91136}};
+        return (struct version){.rows = softmax_fire_saved_v4, .tile = 64, .own = 377344, .of_pair = 128,
+            .remembered = 1, .remembers = {113664}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_fire_saved_v3, .tile = 64, .own = 354816, .of_pair = 128,
-            .remembered = 1, .remembers = {91136}};
+        return (struct version){.rows = softmax_fire_saved_v3, .tile = 64, .own = 377344, .of_pair = 128,
+            .remembered = 1, .remembers = {113664}};
 #endif
-    return (struct version){.rows = softmax_fire_saved_any, .tile = 64, .own = 354816, .of_pair = 128, .remembered = 1,
-        .remembers = {91136}};
+    return (struct version){.rows = softmax_fire_saved_any, .tile = 64, .own = 377344, .of_pair = 128, .remembered = 1,
+        .remembers = {113664}};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_fire_row_sums_v4, .tile = 64, .own = 33024, .of_pair = 128};
+        return (struct version){.rows = softmax_fire_row_sums_v4, .tile = 64, .own = 41216, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_fire_row_sums_v3, .tile = 64, .own = 33024, .of_pair = 128};
+        return (struct version){.rows = softmax_fire_row_sums_v3, .tile = 64, .own = 41216, .of_pair = 128};
 #endif
-    return (struct version){.rows = softmax_fire_row_sums_any, .tile = 64, .own = 33024, .of_pair = 128};
+    return (struct version){.rows = softmax_fire_row_sums_any, .tile = 64, .own = 41216, .of_pair = 128};
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_fire_dq_sums1_v4, .tile = -1, .own = 1754752, .of_pair = 128,
-            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 4, .remembers = {702336, 965440, 1228544,
-            1491648}};
+        return (struct version){.rows = softmax_fire_dq_sums1_v4, .tile = -1, .own = 1927808, .of_pair = 128,
+            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 4, .remembers = {875392, 1138496, 1401600,
+            1664704}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_fire_dq_sums1_v3, .tile = -1, .own = 1754752, .of_pair = 128,
-            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 4, .remembers = {702336, 965440, 1228544,
-            1491648}};
+        return (struct version){.rows = softmax_fire_dq_sums1_v3, .tile = -1, .own = 1927808, .of_pair = 128,
+            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 4, .remembers = {875392, 1138496, 1401600,
+            1664704}};
 #endif
-    return (struct version){.rows = softmax_fire_dq_sums1_any, .tile = -1, .own = 1754752, .of_pair = 128,
-        .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 4, .remembers = {702336, 965440, 1228544,
-        1491648}};
+    return (struct version){.rows = softmax_fire_dq_sums1_any, .tile = -1, .own = 1927808, .of_pair = 128,
+        .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 4, .remembers = {875392, 1138496, 1401600,
+        1664704}};
     case 3:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_fire_dk_dv_v4, .tile = 64, .own = 509440, .of_pair = 128,
-            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {245760}};
+        return (struct version){.rows = softmax_fire_dk_dv_v4, .tile = 64, .own = 570880, .of_pair = 128,
+            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {307200}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_fire_dk_dv_v3, .tile = 64, .own = 509440, .of_pair = 128,
-            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {245760}};
+        return (struct version){.rows = softmax_fire_dk_dv_v3, .tile = 64, .own = 570880, .of_pair = 128,
+            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {307200}};
 #endif
-    return (struct version){.rows = softmax_fire_dk_dv_any, .tile = 64, .own = 509440, .of_pair = 128,
-        .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {245760}};
+    return (struct version){.rows = softmax_fire_dk_dv_any, .tile = 64, .own = 570880, .of_pair = 128,
+        .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {307200}};
     case 4:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)

@@ -1366,11 +1366,11 @@ TARGET_v4 APART void softmax_gemma3_few_begin_v4(const struct call *call, int64_
     float *const query_cos = (float *)(void *)(part->shared + 65792); /* [t: 128, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 98560); /* [t: 128, r: 64] */
     float *const query_2 = (float *)(void *)(part->shared + 131328); /* [d: 256, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 256, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 256, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 256; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
         store_v4(query_sum + r, splat_v4(0.0f));
@@ -1380,7 +1380,7 @@ TARGET_v4 APART void softmax_gemma3_few_begin_v4(const struct call *call, int64_
         vec_v4 query_sum_in = (vec_v4){0};
         vec_v4 query_sum_in_whole = (vec_v4){0};
         for (int64_t d = 0; d < 256; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 64 + r);
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 80 + r);
             query_sum_in += q_tile_0 * q_tile_0;
             if (d % 32 == 31) {
                 query_sum_in_whole += query_sum_in;
@@ -1394,7 +1394,7 @@ TARGET_v4 APART void softmax_gemma3_few_begin_v4(const struct call *call, int64_
     for (int64_t r = r0; r < r1; r += 16) {
         const vec_v4 t_1 = 1.0f / sqrt_v4((load_v4(query_sum + r) * 0.00390625f) + 1e-06f);
         for (int64_t d = 0; d < 256; d++) {
-            store_v4(query + d * 64 + r, (load_v4(q_tile + d * 64 + r) * t_1) * q_norm_weight[d]);
+            store_v4(query + d * 64 + r, (load_v4(q_tile + d * 80 + r) * t_1) * q_norm_weight[d]);
         }
     }
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
@@ -1770,14 +1770,14 @@ TARGET_v4 static void softmax_gemma3_prepare_v4(const struct call *call, int64_t
     const int64_t q_row = call->p.q.row;
     const float *const k_norm_weight = call->params->k_norm_weight;
     float *const query_sum = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 128, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 32768); /* [t: 128, i: 64] */
-    float *const result = (float *)(void *)(work + 65536); /* [d: 256, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 128, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 40960); /* [t: 128, i: 64 of 80] */
+    float *const result = (float *)(void *)(work + 81920); /* [d: 256, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 131072); /* [d: 256, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 163840); /* [d: 256, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 256, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 256, q_tile, 80, 16);
     /* query_sum = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(query_sum + i, splat_v4(0.0f));
@@ -1791,7 +1791,7 @@ TARGET_v4 static void softmax_gemma3_prepare_v4(const struct call *call, int64_t
         }
         for (int64_t d = 0; d < 256; d++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                const vec_v4 q_tile_0 = load_v4(q_tile + d * 64 + i);
+                const vec_v4 q_tile_0 = load_v4(q_tile + d * 80 + i);
                 query_sum_in[vector] += q_tile_0 * q_tile_0;
                 if (d % 32 == 31) {
                     query_sum_in_whole[vector] += query_sum_in[vector];
@@ -1808,7 +1808,7 @@ TARGET_v4 static void softmax_gemma3_prepare_v4(const struct call *call, int64_t
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_1 = 1.0f / sqrt_v4((load_v4(query_sum + i) * 0.00390625f) + 1e-06f);
         for (int64_t d = 0; d < 256; d++) {
-            store_v4(q_tile + d * 64 + i, (load_v4(q_tile + d * 64 + i) * t_1) * k_norm_weight[d]);
+            store_v4(q_tile + d * 80 + i, (load_v4(q_tile + d * 80 + i) * t_1) * k_norm_weight[d]);
         }
     }
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -1816,21 +1816,21 @@ TARGET_v4 static void softmax_gemma3_prepare_v4(const struct call *call, int64_t
         const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
         for (int64_t t = 0; t < 128; t++) {
             const wide_v4 angle3 = __builtin_convertvector(t_2, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 64 + i, cos_v4(&angle3));
+            store_v4(query_cos + t * 80 + i, cos_v4(&angle3));
             const wide_v4 angle4 = __builtin_convertvector(t_2, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 64 + i, sin_v4(&angle4));
+            store_v4(query_sin + t * 80 + i, sin_v4(&angle4));
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f)) */
     for (int64_t d = 0; d < 256; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(result + d * 64 + i, (load_v4(q_tile + d * 64 + i) * load_v4(query_cos + (d % 128) * 64 + i)) +
-                ((load_v4(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 64 + i) * load_v4(query_sin + (d % 128) * 64 +
+            store_v4(result + d * 80 + i, (load_v4(q_tile + d * 80 + i) * load_v4(query_cos + (d % 128) * 80 + i)) +
+                ((load_v4(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 80 + i) * load_v4(query_sin + (d % 128) * 80 +
                 i)) * (float)((d < 128) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
-    transpose_out_v4(result, 64, 256, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(result, 80, 256, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -2052,11 +2052,11 @@ TARGET_v4 APART void softmax_gemma3_extend_few_begin_v4(const struct call *call,
     float *const query_sin = (float *)(void *)(part->shared + 98560); /* [t: 128, r: 64] */
     float *const query_2 = (float *)(void *)(part->shared + 131328); /* [d: 256, r: 64] */
     float *const query_2_turned = (float *)(void *)(part->shared + 196864); /* [r: 64, d: 256 of 272] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 256, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 256, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 256; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
         store_v4(query_sum + r, splat_v4(0.0f));
@@ -2066,7 +2066,7 @@ TARGET_v4 APART void softmax_gemma3_extend_few_begin_v4(const struct call *call,
         vec_v4 query_sum_in = (vec_v4){0};
         vec_v4 query_sum_in_whole = (vec_v4){0};
         for (int64_t d = 0; d < 256; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 64 + r);
+            const vec_v4 q_tile_0 = load_v4(q_tile + d * 80 + r);
             query_sum_in += q_tile_0 * q_tile_0;
             if (d % 32 == 31) {
                 query_sum_in_whole += query_sum_in;
@@ -2080,7 +2080,7 @@ TARGET_v4 APART void softmax_gemma3_extend_few_begin_v4(const struct call *call,
     for (int64_t r = r0; r < r1; r += 16) {
         const vec_v4 t_1 = 1.0f / sqrt_v4((load_v4(query_sum + r) * 0.00390625f) + 1e-06f);
         for (int64_t d = 0; d < 256; d++) {
-            store_v4(query + d * 64 + r, (load_v4(q_tile + d * 64 + r) * t_1) * q_norm_weight[d]);
+            store_v4(query + d * 64 + r, (load_v4(q_tile + d * 80 + r) * t_1) * q_norm_weight[d]);
         }
     }
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
@@ -2175,9 +2175,9 @@ TARGET_v4 APART void softmax_gemma3_extend_few_keys_v4(const struct call *call, 
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, part->work + 69632);
+            k_row * (int64_t)sizeof(float), j0, j1, part->work + 81920);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, part->work + 200704);
+            v_row * (int64_t)sizeof(float), j0, j1, part->work + 212992);
         /* score[r][j] = sum over d of query_2_turned * k */
         dot7_v4(rows, j1 - j0, query_2_turned, paged_k + j0 * k_row, k_row, score);
         /* old_max = state_max */
@@ -3468,11 +3468,11 @@ TARGET_v3 APART void softmax_gemma3_few_begin_v3(const struct call *call, int64_
     float *const query_cos = (float *)(void *)(part->shared + 65792); /* [t: 128, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 98560); /* [t: 128, r: 64] */
     float *const query_2 = (float *)(void *)(part->shared + 131328); /* [d: 256, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 256, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 256, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 256; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
         store_v3(query_sum + r, splat_v3(0.0f));
@@ -3482,7 +3482,7 @@ TARGET_v3 APART void softmax_gemma3_few_begin_v3(const struct call *call, int64_
         vec_v3 query_sum_in = (vec_v3){0};
         vec_v3 query_sum_in_whole = (vec_v3){0};
         for (int64_t d = 0; d < 256; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 64 + r);
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 80 + r);
             query_sum_in += q_tile_0 * q_tile_0;
             if (d % 32 == 31) {
                 query_sum_in_whole += query_sum_in;
@@ -3496,7 +3496,7 @@ TARGET_v3 APART void softmax_gemma3_few_begin_v3(const struct call *call, int64_
     for (int64_t r = r0; r < r1; r += 8) {
         const vec_v3 t_1 = 1.0f / sqrt_v3((load_v3(query_sum + r) * 0.00390625f) + 1e-06f);
         for (int64_t d = 0; d < 256; d++) {
-            store_v3(query + d * 64 + r, (load_v3(q_tile + d * 64 + r) * t_1) * q_norm_weight[d]);
+            store_v3(query + d * 64 + r, (load_v3(q_tile + d * 80 + r) * t_1) * q_norm_weight[d]);
         }
     }
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
@@ -3872,14 +3872,14 @@ TARGET_v3 static void softmax_gemma3_prepare_v3(const struct call *call, int64_t
     const int64_t q_row = call->p.q.row;
     const float *const k_norm_weight = call->params->k_norm_weight;
     float *const query_sum = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 128, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 32768); /* [t: 128, i: 64] */
-    float *const result = (float *)(void *)(work + 65536); /* [d: 256, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 128, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 40960); /* [t: 128, i: 64 of 80] */
+    float *const result = (float *)(void *)(work + 81920); /* [d: 256, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 131072); /* [d: 256, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 163840); /* [d: 256, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 256, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 256, q_tile, 80, 8);
     /* query_sum = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(query_sum + i, splat_v3(0.0f));
@@ -3893,7 +3893,7 @@ TARGET_v3 static void softmax_gemma3_prepare_v3(const struct call *call, int64_t
         }
         for (int64_t d = 0; d < 256; d++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                const vec_v3 q_tile_0 = load_v3(q_tile + d * 64 + i);
+                const vec_v3 q_tile_0 = load_v3(q_tile + d * 80 + i);
                 query_sum_in[vector] += q_tile_0 * q_tile_0;
                 if (d % 32 == 31) {
                     query_sum_in_whole[vector] += query_sum_in[vector];
@@ -3910,7 +3910,7 @@ TARGET_v3 static void softmax_gemma3_prepare_v3(const struct call *call, int64_t
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_1 = 1.0f / sqrt_v3((load_v3(query_sum + i) * 0.00390625f) + 1e-06f);
         for (int64_t d = 0; d < 256; d++) {
-            store_v3(q_tile + d * 64 + i, (load_v3(q_tile + d * 64 + i) * t_1) * k_norm_weight[d]);
+            store_v3(q_tile + d * 80 + i, (load_v3(q_tile + d * 80 + i) * t_1) * k_norm_weight[d]);
         }
     }
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -3918,21 +3918,21 @@ TARGET_v3 static void softmax_gemma3_prepare_v3(const struct call *call, int64_t
         const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
         for (int64_t t = 0; t < 128; t++) {
             const wide_v3 angle3 = __builtin_convertvector(t_2, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 64 + i, cos_v3(&angle3));
+            store_v3(query_cos + t * 80 + i, cos_v3(&angle3));
             const wide_v3 angle4 = __builtin_convertvector(t_2, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 64 + i, sin_v3(&angle4));
+            store_v3(query_sin + t * 80 + i, sin_v3(&angle4));
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f)) */
     for (int64_t d = 0; d < 256; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(result + d * 64 + i, (load_v3(q_tile + d * 64 + i) * load_v3(query_cos + (d % 128) * 64 + i)) +
-                ((load_v3(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 64 + i) * load_v3(query_sin + (d % 128) * 64 +
+            store_v3(result + d * 80 + i, (load_v3(q_tile + d * 80 + i) * load_v3(query_cos + (d % 128) * 80 + i)) +
+                ((load_v3(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 80 + i) * load_v3(query_sin + (d % 128) * 80 +
                 i)) * (float)((d < 128) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
-    transpose_out_v3(result, 64, 256, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(result, 80, 256, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -4154,11 +4154,11 @@ TARGET_v3 APART void softmax_gemma3_extend_few_begin_v3(const struct call *call,
     float *const query_sin = (float *)(void *)(part->shared + 98560); /* [t: 128, r: 64] */
     float *const query_2 = (float *)(void *)(part->shared + 131328); /* [d: 256, r: 64] */
     float *const query_2_turned = (float *)(void *)(part->shared + 196864); /* [r: 64, d: 256 of 272] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 256, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 256, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 256; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
         store_v3(query_sum + r, splat_v3(0.0f));
@@ -4168,7 +4168,7 @@ TARGET_v3 APART void softmax_gemma3_extend_few_begin_v3(const struct call *call,
         vec_v3 query_sum_in = (vec_v3){0};
         vec_v3 query_sum_in_whole = (vec_v3){0};
         for (int64_t d = 0; d < 256; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 64 + r);
+            const vec_v3 q_tile_0 = load_v3(q_tile + d * 80 + r);
             query_sum_in += q_tile_0 * q_tile_0;
             if (d % 32 == 31) {
                 query_sum_in_whole += query_sum_in;
@@ -4182,7 +4182,7 @@ TARGET_v3 APART void softmax_gemma3_extend_few_begin_v3(const struct call *call,
     for (int64_t r = r0; r < r1; r += 8) {
         const vec_v3 t_1 = 1.0f / sqrt_v3((load_v3(query_sum + r) * 0.00390625f) + 1e-06f);
         for (int64_t d = 0; d < 256; d++) {
-            store_v3(query + d * 64 + r, (load_v3(q_tile + d * 64 + r) * t_1) * q_norm_weight[d]);
+            store_v3(query + d * 64 + r, (load_v3(q_tile + d * 80 + r) * t_1) * q_norm_weight[d]);
         }
     }
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
@@ -4277,9 +4277,9 @@ TARGET_v3 APART void softmax_gemma3_extend_few_keys_v3(const struct call *call, 
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, part->work + 69632);
+            k_row * (int64_t)sizeof(float), j0, j1, part->work + 81920);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, part->work + 200704);
+            v_row * (int64_t)sizeof(float), j0, j1, part->work + 212992);
         /* score[r][j] = sum over d of query_2_turned * k */
         dot7_v3(rows, j1 - j0, query_2_turned, paged_k + j0 * k_row, k_row, score);
         /* old_max = state_max */
@@ -5552,11 +5552,11 @@ APART void softmax_gemma3_few_begin_any(const struct call *call, int64_t task, c
     float *const query_cos = (float *)(void *)(part->shared + 65792); /* [t: 128, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 98560); /* [t: 128, r: 64] */
     float *const query_2 = (float *)(void *)(part->shared + 131328); /* [d: 256, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 256, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 256, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 256; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
         store_any(query_sum + r, splat_any(0.0f));
@@ -5566,7 +5566,7 @@ APART void softmax_gemma3_few_begin_any(const struct call *call, int64_t task, c
         vec_any query_sum_in = (vec_any){0};
         vec_any query_sum_in_whole = (vec_any){0};
         for (int64_t d = 0; d < 256; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 64 + r);
+            const vec_any q_tile_0 = load_any(q_tile + d * 80 + r);
             query_sum_in += q_tile_0 * q_tile_0;
             if (d % 32 == 31) {
                 query_sum_in_whole += query_sum_in;
@@ -5580,7 +5580,7 @@ APART void softmax_gemma3_few_begin_any(const struct call *call, int64_t task, c
     for (int64_t r = r0; r < r1; r += 4) {
         const vec_any t_1 = 1.0f / sqrt_any((load_any(query_sum + r) * 0.00390625f) + 1e-06f);
         for (int64_t d = 0; d < 256; d++) {
-            store_any(query + d * 64 + r, (load_any(q_tile + d * 64 + r) * t_1) * q_norm_weight[d]);
+            store_any(query + d * 64 + r, (load_any(q_tile + d * 80 + r) * t_1) * q_norm_weight[d]);
         }
     }
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
@@ -5956,14 +5956,14 @@ static void softmax_gemma3_prepare_any(const struct call *call, int64_t task, un
     const int64_t q_row = call->p.q.row;
     const float *const k_norm_weight = call->params->k_norm_weight;
     float *const query_sum = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 128, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 32768); /* [t: 128, i: 64] */
-    float *const result = (float *)(void *)(work + 65536); /* [d: 256, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 128, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 40960); /* [t: 128, i: 64 of 80] */
+    float *const result = (float *)(void *)(work + 81920); /* [d: 256, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 131072); /* [d: 256, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 163840); /* [d: 256, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 256, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 256, q_tile, 80, 4);
     /* query_sum = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(query_sum + i, splat_any(0.0f));
@@ -5977,7 +5977,7 @@ static void softmax_gemma3_prepare_any(const struct call *call, int64_t task, un
         }
         for (int64_t d = 0; d < 256; d++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                const vec_any q_tile_0 = load_any(q_tile + d * 64 + i);
+                const vec_any q_tile_0 = load_any(q_tile + d * 80 + i);
                 query_sum_in[vector] += q_tile_0 * q_tile_0;
                 if (d % 32 == 31) {
                     query_sum_in_whole[vector] += query_sum_in[vector];
@@ -5994,7 +5994,7 @@ static void softmax_gemma3_prepare_any(const struct call *call, int64_t task, un
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_1 = 1.0f / sqrt_any((load_any(query_sum + i) * 0.00390625f) + 1e-06f);
         for (int64_t d = 0; d < 256; d++) {
-            store_any(q_tile + d * 64 + i, (load_any(q_tile + d * 64 + i) * t_1) * k_norm_weight[d]);
+            store_any(q_tile + d * 80 + i, (load_any(q_tile + d * 80 + i) * t_1) * k_norm_weight[d]);
         }
     }
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -6002,21 +6002,21 @@ static void softmax_gemma3_prepare_any(const struct call *call, int64_t task, un
         const ints_any t_2 = (i0 + i + lane_any) + query_start;
         for (int64_t t = 0; t < 128; t++) {
             const wide_any angle3 = __builtin_convertvector(t_2, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 64 + i, cos_any(&angle3));
+            store_any(query_cos + t * 80 + i, cos_any(&angle3));
             const wide_any angle4 = __builtin_convertvector(t_2, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 64 + i, sin_any(&angle4));
+            store_any(query_sin + t * 80 + i, sin_any(&angle4));
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f)) */
     for (int64_t d = 0; d < 256; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(result + d * 64 + i, (load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 128) * 64 + i)) +
-                ((load_any(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 64 + i) * load_any(query_sin + (d % 128) * 64
+            store_any(result + d * 80 + i, (load_any(q_tile + d * 80 + i) * load_any(query_cos + (d % 128) * 80 + i)) +
+                ((load_any(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 80 + i) * load_any(query_sin + (d % 128) * 80
                 + i)) * (float)((d < 128) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
-    transpose_out_any(result, 64, 256, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(result, 80, 256, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -6239,11 +6239,11 @@ APART void softmax_gemma3_extend_few_begin_any(const struct call *call, int64_t 
     float *const query_sin = (float *)(void *)(part->shared + 98560); /* [t: 128, r: 64] */
     float *const query_2 = (float *)(void *)(part->shared + 131328); /* [d: 256, r: 64] */
     float *const query_2_turned = (float *)(void *)(part->shared + 196864); /* [r: 64, d: 256 of 272] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 256, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 256, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 256; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
         store_any(query_sum + r, splat_any(0.0f));
@@ -6253,7 +6253,7 @@ APART void softmax_gemma3_extend_few_begin_any(const struct call *call, int64_t 
         vec_any query_sum_in = (vec_any){0};
         vec_any query_sum_in_whole = (vec_any){0};
         for (int64_t d = 0; d < 256; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 64 + r);
+            const vec_any q_tile_0 = load_any(q_tile + d * 80 + r);
             query_sum_in += q_tile_0 * q_tile_0;
             if (d % 32 == 31) {
                 query_sum_in_whole += query_sum_in;
@@ -6267,7 +6267,7 @@ APART void softmax_gemma3_extend_few_begin_any(const struct call *call, int64_t 
     for (int64_t r = r0; r < r1; r += 4) {
         const vec_any t_1 = 1.0f / sqrt_any((load_any(query_sum + r) * 0.00390625f) + 1e-06f);
         for (int64_t d = 0; d < 256; d++) {
-            store_any(query + d * 64 + r, (load_any(q_tile + d * 64 + r) * t_1) * q_norm_weight[d]);
+            store_any(query + d * 64 + r, (load_any(q_tile + d * 80 + r) * t_1) * q_norm_weight[d]);
         }
     }
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
@@ -6362,9 +6362,9 @@ APART void softmax_gemma3_extend_few_keys_any(const struct call *call, int64_t t
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, part->work + 69632);
+            k_row * (int64_t)sizeof(float), j0, j1, part->work + 81920);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, part->work + 200704);
+            v_row * (int64_t)sizeof(float), j0, j1, part->work + 212992);
         /* score[r][j] = sum over d of query_2_turned * k */
         dot7_any(rows, j1 - j0, query_2_turned, paged_k + j0 * k_row, k_row, score);
         /* old_max = state_max */
@@ -7034,19 +7034,19 @@ static struct version attending(int64_t n_k, int64_t rows, int64_t n_q)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_gemma3_extend_few_v4,
-            .tile = 0, .own = 331776, .of_pair = 512, .shared = 406528, .slot = 70144, .slots = 4, .together = 1};
+            .tile = 0, .own = 344064, .of_pair = 512, .shared = 406528, .slot = 70144, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_gemma3_extend_v4, .tile = 32, .own = 327680, .of_pair = 512};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_gemma3_extend_few_v3, .tile = 0,
-            .own = 331776, .of_pair = 512, .shared = 406528, .slot = 70144, .slots = 4, .together = 1};
+            .own = 344064, .of_pair = 512, .shared = 406528, .slot = 70144, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_gemma3_extend_v3, .tile = 16, .own = 262144, .of_pair = 512};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_gemma3_extend_few_any, .tile = 0,
-        .own = 331776, .of_pair = 512, .shared = 406528, .slot = 70144, .slots = 4, .together = 1};
+        .own = 344064, .of_pair = 512, .shared = 406528, .slot = 70144, .slots = 4, .together = 1};
     return (struct version){.rows = softmax_gemma3_extend_any, .tile = 16, .own = 262144, .of_pair = 512};
 }
 
@@ -7055,13 +7055,13 @@ static struct version preparing(void)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_gemma3_prepare_v4, .tile = 64, .own = 196608, .of_pair = 512};
+        return (struct version){.rows = softmax_gemma3_prepare_v4, .tile = 64, .own = 245760, .of_pair = 512};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_gemma3_prepare_v3, .tile = 64, .own = 196608, .of_pair = 512};
+        return (struct version){.rows = softmax_gemma3_prepare_v3, .tile = 64, .own = 245760, .of_pair = 512};
 #endif
-    return (struct version){.rows = softmax_gemma3_prepare_any, .tile = 64, .own = 196608, .of_pair = 512};
+    return (struct version){.rows = softmax_gemma3_prepare_any, .tile = 64, .own = 245760, .of_pair = 512};
 }
 
 /* Returns the largest workspace of a thread in bytes, over versions that prepare keys or read prepared keys. */

@@ -1360,11 +1360,11 @@ TARGET_v4 APART void softmax_gpt_oss_few_begin_v4(const struct call *call, int64
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
     float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
        query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 16) {
@@ -1379,8 +1379,8 @@ TARGET_v4 APART void softmax_gpt_oss_few_begin_v4(const struct call *call, int64
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 64 + r) * load_v4(query_cos + (d % 32) * 64 + r)) +
-                ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + r) * load_v4(query_sin + (d % 32) * 64 + r))
+            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 80 + r) * load_v4(query_cos + (d % 32) * 64 + r)) +
+                ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + r) * load_v4(query_sin + (d % 32) * 64 + r))
                 * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
         }
     }
@@ -1891,12 +1891,12 @@ TARGET_v4 static void softmax_gpt_oss_row_sums_v4(const struct call *call, int64
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 16);
+    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 16);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(result + i, splat_v4(0.0f));
@@ -1909,7 +1909,7 @@ TARGET_v4 static void softmax_gpt_oss_row_sums_v4(const struct call *call, int64
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                result_in[vector] += load_v4(dout_tile + e * 64 + i) * (-load_v4(out_tile + e * 64 + i));
+                result_in[vector] += load_v4(dout_tile + e * 80 + i) * (-load_v4(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -2230,9 +2230,9 @@ TARGET_v4 static void softmax_gpt_oss_sums2_v4(const struct call *call, int64_t 
     float *const unit_sum = (float *)(void *)(work + 0); /* [one: 16] */
     float *const unit_sum_compensation = (float *)(void *)(work + 64); /* [one: 16] */
     float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 1 : NULL;
-    float *const out_tile = (float *)(void *)(work + 128); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16512); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 32896); /* [i: 64] */
+    float *const out_tile = (float *)(void *)(work + 128); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20608); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 41088); /* [i: 64] */
     /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
     for (int64_t one = 0; one < 1; one += 16) {
         store_v4(unit_sum + one, splat_v4(0.0f));
@@ -2244,9 +2244,9 @@ TARGET_v4 static void softmax_gpt_oss_sums2_v4(const struct call *call, int64_t 
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* out_tile = out, with zeros beyond the last row */
-            transpose_padded_v4(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 64);
+            transpose_padded_v4(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
+            transpose_padded_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -2257,7 +2257,7 @@ TARGET_v4 static void softmax_gpt_oss_sums2_v4(const struct call *call, int64_t 
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const vec_v4 t_1 = exp2_v4(t_0 - load_v4(saved_0_tile + i));
-                        const vec_v4 term = load_v4(dout_tile + e * 64 + i) * (-(load_v4(out_tile + e * 64 + i) * t_1));
+                        const vec_v4 term = load_v4(dout_tile + e * 80 + i) * (-(load_v4(out_tile + e * 80 + i) * t_1));
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2290,41 +2290,41 @@ TARGET_v4 static void softmax_gpt_oss_dq_v4(const struct call *call, int64_t tas
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const sum_0 = call->sum_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q * 64;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
-    float *const query = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 10240); /* [t: 32, i: 64 of 80] */
+    float *const query = (float *)(void *)(work + 20480); /* [d: 64, i: 64 of 80] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
-    float *const sum_0_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
+    float *const sum_0_tile = (float *)(void *)(work + 40960); /* [d: 64, i: 64 of 80] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_padded_v4(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64, 16);
+    transpose_padded_v4(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 80, 16);
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
         for (int64_t t = 0; t < 32; t++) {
             const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 64 + i, cos_v4(&angle1));
+            store_v4(query_cos + t * 80 + i, cos_v4(&angle1));
             const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 64 + i, sin_v4(&angle2));
+            store_v4(query_sin + t * 80 + i, sin_v4(&angle2));
         }
     }
     /* query = sum_0_tile * (query_sin * select(d < 32, -1.0f, 1.0f)) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query + d * 64 + i, load_v4(sum_0_tile + d * 64 + i) * (load_v4(query_sin + (d % 32) * 64 + i) *
+            store_v4(query + d * 80 + i, load_v4(sum_0_tile + d * 80 + i) * (load_v4(query_sin + (d % 32) * 80 + i) *
                 (float)((d < 32) ? (-1.0) : 1.0)));
         }
     }
     /* sum_0_tile = (sum_0_tile * query_cos) + query */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum_0_tile + d * 64 + i, (load_v4(sum_0_tile + d * 64 + i) * load_v4(query_cos + (d % 32) * 64 +
-                i)) + load_v4(query + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i));
+            store_v4(sum_0_tile + d * 80 + i, (load_v4(sum_0_tile + d * 80 + i) * load_v4(query_cos + (d % 32) * 80 +
+                i)) + load_v4(query + ((d < 32) ? (d + 32) : (d - 32)) * 80 + i));
         }
     }
     if (dq) {
         /* dq = sum_0_tile, transposed back */
-        transpose_out_v4(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 16);
+        transpose_out_v4(sum_0_tile, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 16);
     }
 }
 
@@ -2381,34 +2381,34 @@ TARGET_v4 static void softmax_gpt_oss_prepare_v4(const struct call *call, int64_
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
-    float *const result = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 10240); /* [t: 32, i: 64 of 80] */
+    float *const result = (float *)(void *)(work + 20480); /* [d: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 40960); /* [d: 64, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
         for (int64_t t = 0; t < 32; t++) {
             const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 64 + i, cos_v4(&angle1));
+            store_v4(query_cos + t * 80 + i, cos_v4(&angle1));
             const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 64 + i, sin_v4(&angle2));
+            store_v4(query_sin + t * 80 + i, sin_v4(&angle2));
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f)) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(result + d * 64 + i, (load_v4(q_tile + d * 64 + i) * load_v4(query_cos + (d % 32) * 64 + i)) +
-                ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i) * load_v4(query_sin + (d % 32) * 64 + i))
+            store_v4(result + d * 80 + i, (load_v4(q_tile + d * 80 + i) * load_v4(query_cos + (d % 32) * 80 + i)) +
+                ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + i) * load_v4(query_sin + (d % 32) * 80 + i))
                 * (float)((d < 32) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
-    transpose_out_v4(result, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(result, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -2598,11 +2598,11 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_begin_v4(const struct call *call
     float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
     float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
        query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 16) {
@@ -2617,8 +2617,8 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_begin_v4(const struct call *call
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 64 + r) * load_v4(query_cos + (d % 32) * 64 + r)) +
-                ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + r) * load_v4(query_sin + (d % 32) * 64 + r))
+            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 80 + r) * load_v4(query_cos + (d % 32) * 64 + r)) +
+                ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + r) * load_v4(query_sin + (d % 32) * 64 + r))
                 * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
         }
     }
@@ -3996,11 +3996,11 @@ TARGET_v3 APART void softmax_gpt_oss_few_begin_v3(const struct call *call, int64
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
     float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
        query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 8) {
@@ -4015,8 +4015,8 @@ TARGET_v3 APART void softmax_gpt_oss_few_begin_v3(const struct call *call, int64
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 64 + r) * load_v3(query_cos + (d % 32) * 64 + r)) +
-                ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + r) * load_v3(query_sin + (d % 32) * 64 + r))
+            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 80 + r) * load_v3(query_cos + (d % 32) * 64 + r)) +
+                ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + r) * load_v3(query_sin + (d % 32) * 64 + r))
                 * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
         }
     }
@@ -4527,12 +4527,12 @@ TARGET_v3 static void softmax_gpt_oss_row_sums_v3(const struct call *call, int64
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 8);
+    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 8);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(result + i, splat_v3(0.0f));
@@ -4545,7 +4545,7 @@ TARGET_v3 static void softmax_gpt_oss_row_sums_v3(const struct call *call, int64
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                result_in[vector] += load_v3(dout_tile + e * 64 + i) * (-load_v3(out_tile + e * 64 + i));
+                result_in[vector] += load_v3(dout_tile + e * 80 + i) * (-load_v3(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -4865,9 +4865,9 @@ TARGET_v3 static void softmax_gpt_oss_sums2_v3(const struct call *call, int64_t 
     float *const unit_sum = (float *)(void *)(work + 0); /* [one: 8] */
     float *const unit_sum_compensation = (float *)(void *)(work + 64); /* [one: 8] */
     float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 1 : NULL;
-    float *const out_tile = (float *)(void *)(work + 128); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16512); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 32896); /* [i: 64] */
+    float *const out_tile = (float *)(void *)(work + 128); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20608); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 41088); /* [i: 64] */
     /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
     for (int64_t one = 0; one < 1; one += 8) {
         store_v3(unit_sum + one, splat_v3(0.0f));
@@ -4879,9 +4879,9 @@ TARGET_v3 static void softmax_gpt_oss_sums2_v3(const struct call *call, int64_t 
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* out_tile = out, with zeros beyond the last row */
-            transpose_padded_v3(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 64);
+            transpose_padded_v3(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
+            transpose_padded_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -4892,7 +4892,7 @@ TARGET_v3 static void softmax_gpt_oss_sums2_v3(const struct call *call, int64_t 
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const vec_v3 t_1 = exp2_v3(t_0 - load_v3(saved_0_tile + i));
-                        const vec_v3 term = load_v3(dout_tile + e * 64 + i) * (-(load_v3(out_tile + e * 64 + i) * t_1));
+                        const vec_v3 term = load_v3(dout_tile + e * 80 + i) * (-(load_v3(out_tile + e * 80 + i) * t_1));
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -4925,41 +4925,41 @@ TARGET_v3 static void softmax_gpt_oss_dq_v3(const struct call *call, int64_t tas
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const sum_0 = call->sum_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q * 64;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
-    float *const query = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 10240); /* [t: 32, i: 64 of 80] */
+    float *const query = (float *)(void *)(work + 20480); /* [d: 64, i: 64 of 80] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
-    float *const sum_0_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
+    float *const sum_0_tile = (float *)(void *)(work + 40960); /* [d: 64, i: 64 of 80] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_padded_v3(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64, 8);
+    transpose_padded_v3(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 80, 8);
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
         for (int64_t t = 0; t < 32; t++) {
             const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 64 + i, cos_v3(&angle1));
+            store_v3(query_cos + t * 80 + i, cos_v3(&angle1));
             const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 64 + i, sin_v3(&angle2));
+            store_v3(query_sin + t * 80 + i, sin_v3(&angle2));
         }
     }
     /* query = sum_0_tile * (query_sin * select(d < 32, -1.0f, 1.0f)) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query + d * 64 + i, load_v3(sum_0_tile + d * 64 + i) * (load_v3(query_sin + (d % 32) * 64 + i) *
+            store_v3(query + d * 80 + i, load_v3(sum_0_tile + d * 80 + i) * (load_v3(query_sin + (d % 32) * 80 + i) *
                 (float)((d < 32) ? (-1.0) : 1.0)));
         }
     }
     /* sum_0_tile = (sum_0_tile * query_cos) + query */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum_0_tile + d * 64 + i, (load_v3(sum_0_tile + d * 64 + i) * load_v3(query_cos + (d % 32) * 64 +
-                i)) + load_v3(query + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i));
+            store_v3(sum_0_tile + d * 80 + i, (load_v3(sum_0_tile + d * 80 + i) * load_v3(query_cos + (d % 32) * 80 +
+                i)) + load_v3(query + ((d < 32) ? (d + 32) : (d - 32)) * 80 + i));
         }
     }
     if (dq) {
         /* dq = sum_0_tile, transposed back */
-        transpose_out_v3(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 8);
+        transpose_out_v3(sum_0_tile, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 8);
     }
 }
 
@@ -5016,34 +5016,34 @@ TARGET_v3 static void softmax_gpt_oss_prepare_v3(const struct call *call, int64_
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
-    float *const result = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 10240); /* [t: 32, i: 64 of 80] */
+    float *const result = (float *)(void *)(work + 20480); /* [d: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 40960); /* [d: 64, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
         for (int64_t t = 0; t < 32; t++) {
             const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 64 + i, cos_v3(&angle1));
+            store_v3(query_cos + t * 80 + i, cos_v3(&angle1));
             const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 64 + i, sin_v3(&angle2));
+            store_v3(query_sin + t * 80 + i, sin_v3(&angle2));
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f)) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(result + d * 64 + i, (load_v3(q_tile + d * 64 + i) * load_v3(query_cos + (d % 32) * 64 + i)) +
-                ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i) * load_v3(query_sin + (d % 32) * 64 + i))
+            store_v3(result + d * 80 + i, (load_v3(q_tile + d * 80 + i) * load_v3(query_cos + (d % 32) * 80 + i)) +
+                ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + i) * load_v3(query_sin + (d % 32) * 80 + i))
                 * (float)((d < 32) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
-    transpose_out_v3(result, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(result, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -5233,11 +5233,11 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_begin_v3(const struct call *call
     float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
     float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
        query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 8) {
@@ -5252,8 +5252,8 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_begin_v3(const struct call *call
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 64 + r) * load_v3(query_cos + (d % 32) * 64 + r)) +
-                ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + r) * load_v3(query_sin + (d % 32) * 64 + r))
+            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 80 + r) * load_v3(query_cos + (d % 32) * 64 + r)) +
+                ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + r) * load_v3(query_sin + (d % 32) * 64 + r))
                 * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
         }
     }
@@ -6611,11 +6611,11 @@ APART void softmax_gpt_oss_few_begin_any(const struct call *call, int64_t task, 
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
     float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
        query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 4) {
@@ -6630,8 +6630,8 @@ APART void softmax_gpt_oss_few_begin_any(const struct call *call, int64_t task, 
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t d = 0; d < 64; d++) {
-            store_any(query + d * 64 + r, ((load_any(q_tile + d * 64 + r) * load_any(query_cos + (d % 32) * 64 + r)) +
-                ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + r) * load_any(query_sin + (d % 32) * 64 +
+            store_any(query + d * 64 + r, ((load_any(q_tile + d * 80 + r) * load_any(query_cos + (d % 32) * 64 + r)) +
+                ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + r) * load_any(query_sin + (d % 32) * 64 +
                 r)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
         }
     }
@@ -7142,12 +7142,12 @@ static void softmax_gpt_oss_row_sums_any(const struct call *call, int64_t task, 
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 4);
+    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 4);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(result + i, splat_any(0.0f));
@@ -7160,7 +7160,7 @@ static void softmax_gpt_oss_row_sums_any(const struct call *call, int64_t task, 
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                result_in[vector] += load_any(dout_tile + e * 64 + i) * (-load_any(out_tile + e * 64 + i));
+                result_in[vector] += load_any(dout_tile + e * 80 + i) * (-load_any(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -7481,9 +7481,9 @@ static void softmax_gpt_oss_sums2_any(const struct call *call, int64_t task, uns
     float *const unit_sum = (float *)(void *)(work + 0); /* [one: 4] */
     float *const unit_sum_compensation = (float *)(void *)(work + 64); /* [one: 4] */
     float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 1 : NULL;
-    float *const out_tile = (float *)(void *)(work + 128); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16512); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 32896); /* [i: 64] */
+    float *const out_tile = (float *)(void *)(work + 128); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20608); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 41088); /* [i: 64] */
     /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
     for (int64_t one = 0; one < 1; one += 4) {
         store_any(unit_sum + one, splat_any(0.0f));
@@ -7495,9 +7495,9 @@ static void softmax_gpt_oss_sums2_any(const struct call *call, int64_t task, uns
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* out_tile = out, with zeros beyond the last row */
-            transpose_padded_any(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 64);
+            transpose_padded_any(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
+            transpose_padded_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -7508,7 +7508,7 @@ static void softmax_gpt_oss_sums2_any(const struct call *call, int64_t task, uns
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const vec_any t_1 = exp2_any(t_0 - load_any(saved_0_tile + i));
-                        const vec_any term = load_any(dout_tile + e * 64 + i) * (-(load_any(out_tile + e * 64 + i) *
+                        const vec_any term = load_any(dout_tile + e * 80 + i) * (-(load_any(out_tile + e * 80 + i) *
                             t_1));
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
@@ -7542,41 +7542,41 @@ static void softmax_gpt_oss_dq_any(const struct call *call, int64_t task, unsign
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const sum_0 = call->sum_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q * 64;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
-    float *const query = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 10240); /* [t: 32, i: 64 of 80] */
+    float *const query = (float *)(void *)(work + 20480); /* [d: 64, i: 64 of 80] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
-    float *const sum_0_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
+    float *const sum_0_tile = (float *)(void *)(work + 40960); /* [d: 64, i: 64 of 80] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_padded_any(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64, 4);
+    transpose_padded_any(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 80, 4);
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const ints_any t_0 = (i0 + i + lane_any) + query_start;
         for (int64_t t = 0; t < 32; t++) {
             const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 64 + i, cos_any(&angle1));
+            store_any(query_cos + t * 80 + i, cos_any(&angle1));
             const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 64 + i, sin_any(&angle2));
+            store_any(query_sin + t * 80 + i, sin_any(&angle2));
         }
     }
     /* query = sum_0_tile * (query_sin * select(d < 32, -1.0f, 1.0f)) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query + d * 64 + i, load_any(sum_0_tile + d * 64 + i) * (load_any(query_sin + (d % 32) * 64 + i) *
+            store_any(query + d * 80 + i, load_any(sum_0_tile + d * 80 + i) * (load_any(query_sin + (d % 32) * 80 + i) *
                 (float)((d < 32) ? (-1.0) : 1.0)));
         }
     }
     /* sum_0_tile = (sum_0_tile * query_cos) + query */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum_0_tile + d * 64 + i, (load_any(sum_0_tile + d * 64 + i) * load_any(query_cos + (d % 32) * 64 +
-                i)) + load_any(query + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i));
+            store_any(sum_0_tile + d * 80 + i, (load_any(sum_0_tile + d * 80 + i) * load_any(query_cos + (d % 32) * 80 +
+                i)) + load_any(query + ((d < 32) ? (d + 32) : (d - 32)) * 80 + i));
         }
     }
     if (dq) {
         /* dq = sum_0_tile, transposed back */
-        transpose_out_any(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 4);
+        transpose_out_any(sum_0_tile, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 4);
     }
 }
 
@@ -7633,34 +7633,34 @@ static void softmax_gpt_oss_prepare_any(const struct call *call, int64_t task, u
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 8192); /* [t: 32, i: 64] */
-    float *const result = (float *)(void *)(work + 16384); /* [d: 64, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 10240); /* [t: 32, i: 64 of 80] */
+    float *const result = (float *)(void *)(work + 20480); /* [d: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 40960); /* [d: 64, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const ints_any t_0 = (i0 + i + lane_any) + query_start;
         for (int64_t t = 0; t < 32; t++) {
             const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 64 + i, cos_any(&angle1));
+            store_any(query_cos + t * 80 + i, cos_any(&angle1));
             const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 64 + i, sin_any(&angle2));
+            store_any(query_sin + t * 80 + i, sin_any(&angle2));
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f)) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(result + d * 64 + i, (load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 32) * 64 + i)) +
-                ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i) * load_any(query_sin + (d % 32) * 64 +
+            store_any(result + d * 80 + i, (load_any(q_tile + d * 80 + i) * load_any(query_cos + (d % 32) * 80 + i)) +
+                ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + i) * load_any(query_sin + (d % 32) * 80 +
                 i)) * (float)((d < 32) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
-    transpose_out_any(result, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(result, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -7851,11 +7851,11 @@ APART void softmax_gpt_oss_extend_few_begin_any(const struct call *call, int64_t
     float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
     float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
        query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 4) {
@@ -7870,8 +7870,8 @@ APART void softmax_gpt_oss_extend_few_begin_any(const struct call *call, int64_t
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t d = 0; d < 64; d++) {
-            store_any(query + d * 64 + r, ((load_any(q_tile + d * 64 + r) * load_any(query_cos + (d % 32) * 64 + r)) +
-                ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + r) * load_any(query_sin + (d % 32) * 64 +
+            store_any(query + d * 64 + r, ((load_any(q_tile + d * 80 + r) * load_any(query_cos + (d % 32) * 64 + r)) +
+                ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + r) * load_any(query_sin + (d % 32) * 64 +
                 r)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
         }
     }
@@ -8628,13 +8628,13 @@ static struct version part_version(int part, int64_t n_k)
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_gpt_oss_row_sums_v4, .tile = 64, .own = 33024, .of_pair = 128};
+        return (struct version){.rows = softmax_gpt_oss_row_sums_v4, .tile = 64, .own = 41216, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_gpt_oss_row_sums_v3, .tile = 64, .own = 33024, .of_pair = 128};
+        return (struct version){.rows = softmax_gpt_oss_row_sums_v3, .tile = 64, .own = 41216, .of_pair = 128};
 #endif
-    return (struct version){.rows = softmax_gpt_oss_row_sums_any, .tile = 64, .own = 33024, .of_pair = 128};
+    return (struct version){.rows = softmax_gpt_oss_row_sums_any, .tile = 64, .own = 41216, .of_pair = 128};
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
@@ -8651,28 +8651,28 @@ static struct version part_version(int part, int64_t n_k)
     case 3:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_gpt_oss_sums2_v4, .tile = -1, .own = 33152, .of_pair = 128,
+        return (struct version){.rows = softmax_gpt_oss_sums2_v4, .tile = -1, .own = 41344, .of_pair = 128,
             .wanted = wanted_1, .units = 16, .unit_heads = 2};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_gpt_oss_sums2_v3, .tile = -1, .own = 33152, .of_pair = 128,
+        return (struct version){.rows = softmax_gpt_oss_sums2_v3, .tile = -1, .own = 41344, .of_pair = 128,
             .wanted = wanted_1, .units = 16, .unit_heads = 2};
 #endif
-    return (struct version){.rows = softmax_gpt_oss_sums2_any, .tile = -1, .own = 33152, .of_pair = 128,
+    return (struct version){.rows = softmax_gpt_oss_sums2_any, .tile = -1, .own = 41344, .of_pair = 128,
         .wanted = wanted_1, .units = 16, .unit_heads = 2};
     case 4:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_gpt_oss_dq_v4, .tile = 64, .own = 49152, .of_pair = 128,
+        return (struct version){.rows = softmax_gpt_oss_dq_v4, .tile = 64, .own = 61440, .of_pair = 128,
             .wanted = wanted_2};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_gpt_oss_dq_v3, .tile = 64, .own = 49152, .of_pair = 128,
+        return (struct version){.rows = softmax_gpt_oss_dq_v3, .tile = 64, .own = 61440, .of_pair = 128,
             .wanted = wanted_2};
 #endif
-    return (struct version){.rows = softmax_gpt_oss_dq_any, .tile = 64, .own = 49152, .of_pair = 128,
+    return (struct version){.rows = softmax_gpt_oss_dq_any, .tile = 64, .own = 61440, .of_pair = 128,
         .wanted = wanted_2};
     default:
 #if defined(__x86_64__)
@@ -9071,13 +9071,13 @@ static struct version preparing(void)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_gpt_oss_prepare_v4, .tile = 64, .own = 49152, .of_pair = 128};
+        return (struct version){.rows = softmax_gpt_oss_prepare_v4, .tile = 64, .own = 61440, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_gpt_oss_prepare_v3, .tile = 64, .own = 49152, .of_pair = 128};
+        return (struct version){.rows = softmax_gpt_oss_prepare_v3, .tile = 64, .own = 61440, .of_pair = 128};
 #endif
-    return (struct version){.rows = softmax_gpt_oss_prepare_any, .tile = 64, .own = 49152, .of_pair = 128};
+    return (struct version){.rows = softmax_gpt_oss_prepare_any, .tile = 64, .own = 61440, .of_pair = 128};
 }
 
 /* Returns the largest workspace of a thread in bytes, over versions that prepare keys or read prepared keys. */

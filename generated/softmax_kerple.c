@@ -24,11 +24,11 @@
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 387584 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 418304 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 387584 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 418304 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 387584 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 418304 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -952,20 +952,20 @@ TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -984,27 +984,27 @@ TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1028,26 +1028,26 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
     const int64_t v_row = call->p.v.row;
     const float *const a_array = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
     const float *const c_array = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 123904);
-    float *const of_difference_kept = (float *)(void *)(work + 123968); /* [65904 differences] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 154624);
+    float *const of_difference_kept = (float *)(void *)(work + 154688); /* [65904 differences] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1059,8 +1059,8 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum + e * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -1100,10 +1100,10 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
                 const ints_v4 t_3 = (i0 + i + lane_v4) + query_start;
                 vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_4 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_4 = load_v4(score + j * 80 + i);
                     const vec_v4 score_new5 = pick_v4(__builtin_convertvector((j0 + j) <= t_3, mask_v4),
                         score_4 - load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)), splat_v4(-INFINITY));
-                    store_v4(score + j * 64 + i, score_new5);
+                    store_v4(score + j * 80 + i, score_new5);
                     row_max_in = max_v4(row_max_in, score_new5);
                 }
                 store_v4(row_max + i, row_max_in);
@@ -1118,10 +1118,10 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        const vec_v4 score_6 = load_v4(score + j * 64 + i);
+                        const vec_v4 score_6 = load_v4(score + j * 80 + i);
                         const vec_v4 score_new7 = score_6 - load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) -
                             1));
-                        store_v4(score + j * 64 + i, score_new7);
+                        store_v4(score + j * 80 + i, score_new7);
                         row_max_in[vector] = max_v4(row_max_in[vector], score_new7);
                     }
                 }
@@ -1144,9 +1144,9 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
             const vec_v4 row_max_11 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_10 = load_v4(score + j * 64 + i);
+                const vec_v4 score_10 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new12 = exp2_v4(score_10 - row_max_11);
-                store_v4(score + j * 64 + i, score_new12);
+                store_v4(score + j * 80 + i, score_new12);
                 row_sum_in += score_new12;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1162,7 +1162,7 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
                     in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
                         mask_v4);
                 }
-                add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1172,7 +1172,7 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
         const vec_v4 row_sum_13 = load_v4(row_sum + i);
         const mask_v4 t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_13));
+            store_v4(sum + e * 80 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 80 + i) / row_sum_13));
         }
     }
     if (saved_0) {
@@ -1184,7 +1184,7 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -1520,21 +1520,21 @@ TARGET_v4 static void softmax_kerple_saved_v4(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const a_array = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
     const float *const c_array = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 91136);
-    float *const of_difference_kept = (float *)(void *)(work + 91200); /* [65904 differences] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 113664);
+    float *const of_difference_kept = (float *)(void *)(work + 113728); /* [65904 differences] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1578,10 +1578,10 @@ TARGET_v4 static void softmax_kerple_saved_v4(const struct call *call, int64_t t
                 const ints_v4 t_3 = (i0 + i + lane_v4) + query_start;
                 vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_4 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_4 = load_v4(score + j * 80 + i);
                     const vec_v4 score_new5 = pick_v4(__builtin_convertvector((j0 + j) <= t_3, mask_v4),
                         score_4 - load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)), splat_v4(-INFINITY));
-                    store_v4(score + j * 64 + i, score_new5);
+                    store_v4(score + j * 80 + i, score_new5);
                     row_max_in = max_v4(row_max_in, score_new5);
                 }
                 store_v4(row_max + i, row_max_in);
@@ -1596,10 +1596,10 @@ TARGET_v4 static void softmax_kerple_saved_v4(const struct call *call, int64_t t
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        const vec_v4 score_6 = load_v4(score + j * 64 + i);
+                        const vec_v4 score_6 = load_v4(score + j * 80 + i);
                         const vec_v4 score_new7 = score_6 - load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) -
                             1));
-                        store_v4(score + j * 64 + i, score_new7);
+                        store_v4(score + j * 80 + i, score_new7);
                         row_max_in[vector] = max_v4(row_max_in[vector], score_new7);
                     }
                 }
@@ -1622,9 +1622,9 @@ TARGET_v4 static void softmax_kerple_saved_v4(const struct call *call, int64_t t
             const vec_v4 row_max_11 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_10 = load_v4(score + j * 64 + i);
+                const vec_v4 score_10 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new12 = exp2_v4(score_10 - row_max_11);
-                store_v4(score + j * 64 + i, score_new12);
+                store_v4(score + j * 80 + i, score_new12);
                 row_sum_in += score_new12;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1658,12 +1658,12 @@ TARGET_v4 static void softmax_kerple_row_sums_v4(const struct call *call, int64_
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 16);
+    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 16);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(result + i, splat_v4(0.0f));
@@ -1676,7 +1676,7 @@ TARGET_v4 static void softmax_kerple_row_sums_v4(const struct call *call, int64_
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                result_in[vector] += load_v4(dout_tile + e * 64 + i) * (-load_v4(out_tile + e * 64 + i));
+                result_in[vector] += load_v4(dout_tile + e * 80 + i) * (-load_v4(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1717,35 +1717,35 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
     const int64_t row_0_batch = call->p.heads * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
     const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 36864); /* [j: 144, i: 64] */
-    float *const weight_3 = (float *)(void *)(work + 73728); /* [j: 144, i: 64] */
-    float *const weight_4 = (float *)(void *)(work + 110592); /* [j: 144, i: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [d: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [d: 64, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 180224); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 180480); /* [i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 180736); /* [one: 16] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 180800); /* [one: 16] */
-    float *const row_sum_2 = (float *)(void *)(work + 180864); /* [i: 64] */
-    float *const row_sum_2_compensation = (float *)(void *)(work + 181120); /* [i: 64] */
-    float *const unit_sum_2 = (float *)(void *)(work + 181376); /* [one: 16] */
-    float *const unit_sum_2_compensation = (float *)(void *)(work + 181440); /* [one: 16] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [j: 144, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 92160); /* [j: 144, i: 64 of 80] */
+    float *const weight_4 = (float *)(void *)(work + 138240); /* [j: 144, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [d: 64, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 225280); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 225536); /* [i: 64] */
+    float *const unit_sum = (float *)(void *)(work + 225792); /* [one: 16] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 225856); /* [one: 16] */
+    float *const row_sum_2 = (float *)(void *)(work + 225920); /* [i: 64] */
+    float *const row_sum_2_compensation = (float *)(void *)(work + 226176); /* [i: 64] */
+    float *const unit_sum_2 = (float *)(void *)(work + 226432); /* [one: 16] */
+    float *const unit_sum_2_compensation = (float *)(void *)(work + 226496); /* [one: 16] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
     float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 1 : NULL;
     float *const partial_1 = call->partial_1 ? call->partial_1 + ((g * members + m) * 16 + unit16) * 1 : NULL;
-    float *const q_tile = (float *)(void *)(work + 181504); /* [d: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 197888); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 214272); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 214528); /* [i: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 214784);
-    float *const of_difference_kept = (float *)(void *)(work + 214848); /* [65760 differences] */
-    struct remembered *const of_difference_2_known = (struct remembered *)(void *)(work + 477888);
-    float *const of_difference_2_kept = (float *)(void *)(work + 477952); /* [65760 differences] */
-    struct remembered *const of_difference_3_known = (struct remembered *)(void *)(work + 740992);
-    float *const of_difference_3_kept = (float *)(void *)(work + 741056); /* [65760 differences] */
+    float *const q_tile = (float *)(void *)(work + 226560); /* [d: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 247040); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 267520); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 267776); /* [i: 64] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 268032);
+    float *const of_difference_kept = (float *)(void *)(work + 268096); /* [65760 differences] */
+    struct remembered *const of_difference_2_known = (struct remembered *)(void *)(work + 531136);
+    float *const of_difference_2_kept = (float *)(void *)(work + 531200); /* [65760 differences] */
+    struct remembered *const of_difference_3_known = (struct remembered *)(void *)(work + 794240);
+    float *const of_difference_3_kept = (float *)(void *)(work + 794304); /* [65760 differences] */
     if (partial_0 || partial_1) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f */
         for (int64_t one = 0; one < 1; one += 16) {
@@ -1762,9 +1762,9 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
+            transpose_padded_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -1774,9 +1774,9 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
             /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
-                    store_v4(sum + d * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + d * 64 + i, splat_v4(0.0f));
+                    store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
+                    store_v4(sum + d * 80 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + d * 80 + i, splat_v4(0.0f));
                 }
             }
             if (partial_0 || partial_1) {
@@ -1852,15 +1852,15 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                     const vec_v4 saved_0_tile_7 = load_v4(saved_0_tile + i);
                     const vec_v4 row_0_tile_10 = load_v4(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_6 = load_v4(score + j * 64 + i);
+                        const vec_v4 score_6 = load_v4(score + j * 80 + i);
                         const vec_v4 score_new8 = exp2_v4((score_6 - load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0
                             - j1) - 1))) - saved_0_tile_7);
-                        store_v4(score + j * 64 + i, score_new8);
-                        const vec_v4 score_2_9 = load_v4(score_2 + j * 64 + i);
+                        store_v4(score + j * 80 + i, score_new8);
+                        const vec_v4 score_2_9 = load_v4(score_2 + j * 80 + i);
                         const vec_v4 score_2_new11 = score_2_9 + row_0_tile_10;
-                        store_v4(score_2 + j * 64 + i, score_2_new11);
-                        store_v4(weight_3 + j * 64 + i, score_2_new11 * (score_new8 * 0.125f));
-                        store_v4(weight_4 + j * 64 + i, score_2_new11 * (-(score_new8 * load_v4(of_difference_2 + ((i0 +
+                        store_v4(score_2 + j * 80 + i, score_2_new11);
+                        store_v4(weight_3 + j * 80 + i, score_2_new11 * (score_new8 * 0.125f));
+                        store_v4(weight_4 + j * 80 + i, score_2_new11 * (-(score_new8 * load_v4(of_difference_2 + ((i0 +
                             i) - (j0 + j) - (i0 - j1) - 1)))));
                     }
                 }
@@ -1897,7 +1897,7 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                     /* score = score_2 * neg(score * of_difference_3) */
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            store_v4(score + j * 64 + i, load_v4(score_2 + j * 64 + i) * (-(load_v4(score + j * 64 + i)
+                            store_v4(score + j * 80 + i, load_v4(score_2 + j * 80 + i) * (-(load_v4(score + j * 80 + i)
                                 * load_v4(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)))));
                         }
                     }
@@ -1908,8 +1908,8 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_18 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_18,
-                                    mask_v4), load_v4(weight_3 + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(weight_3 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_18,
+                                    mask_v4), load_v4(weight_3 + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -1927,7 +1927,7 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                                 in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) +
                                     query_start), mask_v4);
                             }
-                            add_seen_v4(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
+                            add_seen_v4(64, sum, 80, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 80,
                                 in_region, i1 - i0);
                         }
                     } else
@@ -1940,8 +1940,8 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_19 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_4 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_19,
-                                    mask_v4), load_v4(weight_4 + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(weight_4 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_19,
+                                    mask_v4), load_v4(weight_4 + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -1955,7 +1955,7 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                row_sum_in[vector] += load_v4(weight_4 + j * 64 + i);
+                                row_sum_in[vector] += load_v4(weight_4 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1969,8 +1969,8 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_20 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_20, mask_v4),
-                                    load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_20, mask_v4),
+                                    load_v4(score + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -1984,7 +1984,7 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                row_sum_2_in[vector] += load_v4(score + j * 64 + i);
+                                row_sum_2_in[vector] += load_v4(score + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1997,7 +1997,7 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                 /* sum = sum */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        store_v4(sum + d * 64 + i, load_v4(sum + d * 64 + i));
+                        store_v4(sum + d * 80 + i, load_v4(sum + d * 80 + i));
                     }
                 }
             }
@@ -2035,7 +2035,7 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_v4(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
+                transpose_out_v4(sum, 80, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -2081,42 +2081,42 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 245760);
-    float *const of_difference_kept = (float *)(void *)(work + 245824); /* [65904 differences] */
+    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 307200);
+    float *const of_difference_kept = (float *)(void *)(work + 307264); /* [65904 differences] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 16);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
+        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 16);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
+                store_v4(sum + e * 80 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 80 + j, splat_v4(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.18033688f);
-            store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
-            store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
+            store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * 0.18033688f);
+            store_v4(sum_2 + d * 80 + j, splat_v4(0.0f));
+            store_v4(sum_2_compensation + d * 80 + j, splat_v4(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -2157,7 +2157,7 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
             /* score = exp2((score - of_difference) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v4(score + i * 64 + j, exp2_v4((load_v4(score + i * 64 + j) - load_v4(of_difference + ((j0 +
+                    store_v4(score + i * 80 + j, exp2_v4((load_v4(score + i * 80 + j) - load_v4(of_difference + ((j0 +
                         j) - (i0 + i) - (j0 - i1) - 1))) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
@@ -2166,8 +2166,8 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_3 = j0 + j + lane_v4;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_3 <= ((i0 + i) + query_start),
-                            mask_v4), load_v4(score + i * 64 + j), splat_v4(0.0f)));
+                        store_v4(score + i * 80 + j, pick_v4(__builtin_convertvector(t_3 <= ((i0 + i) + query_start),
+                            mask_v4), load_v4(score + i * 80 + j), splat_v4(0.0f)));
                     }
                 }
             }
@@ -2184,7 +2184,7 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_4, mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
+                        add_seen_v4(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -2196,8 +2196,8 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            store_v4(score_2 + i * 64 + j, (load_v4(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0
-                                + i)])) * (load_v4(score + i * 64 + j) * 0.125f));
+                            store_v4(score_2 + i * 80 + j, (load_v4(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0
+                                + i)])) * (load_v4(score + i * 80 + j) * 0.125f));
                         }
                     }
                 }
@@ -2208,8 +2208,8 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_5 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_5 <= ((i0 + i) +
-                                query_start), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
+                            store_v4(score_2 + i * 80 + j, pick_v4(__builtin_convertvector(t_5 <= ((i0 + i) +
+                                query_start), mask_v4), load_v4(score_2 + i * 80 + j), splat_v4(0.0f)));
                         }
                     }
                 }
@@ -2227,7 +2227,7 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_6, mask_v4);
                         }
-                        add_seen_v4(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                        add_seen_v4(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -2240,7 +2240,7 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
+                store_v4(sum_2 + d * 80 + j, load_v4(sum_2 + d * 80 + j));
             }
         }
     }
@@ -2248,17 +2248,17 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
+                store_v4(sum + e * 80 + j, load_v4(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
+        transpose_out_v4(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
+        transpose_out_v4(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
     }
 }
 
@@ -3062,20 +3062,20 @@ TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -3094,27 +3094,27 @@ TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -3138,26 +3138,26 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
     const int64_t v_row = call->p.v.row;
     const float *const a_array = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
     const float *const c_array = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 123904);
-    float *const of_difference_kept = (float *)(void *)(work + 123968); /* [65896 differences] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 154624);
+    float *const of_difference_kept = (float *)(void *)(work + 154688); /* [65896 differences] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3169,8 +3169,8 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum + e * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -3210,10 +3210,10 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
                 const ints_v3 t_3 = (i0 + i + lane_v3) + query_start;
                 vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_4 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_4 = load_v3(score + j * 80 + i);
                     const vec_v3 score_new5 = pick_v3(__builtin_convertvector((j0 + j) <= t_3, mask_v3),
                         score_4 - load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)), splat_v3(-INFINITY));
-                    store_v3(score + j * 64 + i, score_new5);
+                    store_v3(score + j * 80 + i, score_new5);
                     row_max_in = max_v3(row_max_in, score_new5);
                 }
                 store_v3(row_max + i, row_max_in);
@@ -3228,10 +3228,10 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 score_6 = load_v3(score + j * 64 + i);
+                        const vec_v3 score_6 = load_v3(score + j * 80 + i);
                         const vec_v3 score_new7 = score_6 - load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) -
                             1));
-                        store_v3(score + j * 64 + i, score_new7);
+                        store_v3(score + j * 80 + i, score_new7);
                         row_max_in[vector] = max_v3(row_max_in[vector], score_new7);
                     }
                 }
@@ -3254,9 +3254,9 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
             const vec_v3 row_max_11 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_10 = load_v3(score + j * 64 + i);
+                const vec_v3 score_10 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new12 = exp2_v3(score_10 - row_max_11);
-                store_v3(score + j * 64 + i, score_new12);
+                store_v3(score + j * 80 + i, score_new12);
                 row_sum_in += score_new12;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -3271,7 +3271,7 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
-                add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -3281,7 +3281,7 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
         const vec_v3 row_sum_13 = load_v3(row_sum + i);
         const mask_v3 t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_13));
+            store_v3(sum + e * 80 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 80 + i) / row_sum_13));
         }
     }
     if (saved_0) {
@@ -3293,7 +3293,7 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -3629,21 +3629,21 @@ TARGET_v3 static void softmax_kerple_saved_v3(const struct call *call, int64_t t
     const int64_t k_row = call->p.k.row;
     const float *const a_array = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
     const float *const c_array = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 91136);
-    float *const of_difference_kept = (float *)(void *)(work + 91200); /* [65896 differences] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 113664);
+    float *const of_difference_kept = (float *)(void *)(work + 113728); /* [65896 differences] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3687,10 +3687,10 @@ TARGET_v3 static void softmax_kerple_saved_v3(const struct call *call, int64_t t
                 const ints_v3 t_3 = (i0 + i + lane_v3) + query_start;
                 vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_4 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_4 = load_v3(score + j * 80 + i);
                     const vec_v3 score_new5 = pick_v3(__builtin_convertvector((j0 + j) <= t_3, mask_v3),
                         score_4 - load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)), splat_v3(-INFINITY));
-                    store_v3(score + j * 64 + i, score_new5);
+                    store_v3(score + j * 80 + i, score_new5);
                     row_max_in = max_v3(row_max_in, score_new5);
                 }
                 store_v3(row_max + i, row_max_in);
@@ -3705,10 +3705,10 @@ TARGET_v3 static void softmax_kerple_saved_v3(const struct call *call, int64_t t
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 score_6 = load_v3(score + j * 64 + i);
+                        const vec_v3 score_6 = load_v3(score + j * 80 + i);
                         const vec_v3 score_new7 = score_6 - load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) -
                             1));
-                        store_v3(score + j * 64 + i, score_new7);
+                        store_v3(score + j * 80 + i, score_new7);
                         row_max_in[vector] = max_v3(row_max_in[vector], score_new7);
                     }
                 }
@@ -3731,9 +3731,9 @@ TARGET_v3 static void softmax_kerple_saved_v3(const struct call *call, int64_t t
             const vec_v3 row_max_11 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_10 = load_v3(score + j * 64 + i);
+                const vec_v3 score_10 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new12 = exp2_v3(score_10 - row_max_11);
-                store_v3(score + j * 64 + i, score_new12);
+                store_v3(score + j * 80 + i, score_new12);
                 row_sum_in += score_new12;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -3767,12 +3767,12 @@ TARGET_v3 static void softmax_kerple_row_sums_v3(const struct call *call, int64_
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 8);
+    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 8);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(result + i, splat_v3(0.0f));
@@ -3785,7 +3785,7 @@ TARGET_v3 static void softmax_kerple_row_sums_v3(const struct call *call, int64_
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                result_in[vector] += load_v3(dout_tile + e * 64 + i) * (-load_v3(out_tile + e * 64 + i));
+                result_in[vector] += load_v3(dout_tile + e * 80 + i) * (-load_v3(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -3826,35 +3826,35 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
     const int64_t row_0_batch = call->p.heads * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
     const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 36864); /* [j: 144, i: 64] */
-    float *const weight_3 = (float *)(void *)(work + 73728); /* [j: 144, i: 64] */
-    float *const weight_4 = (float *)(void *)(work + 110592); /* [j: 144, i: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [d: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [d: 64, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 180224); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 180480); /* [i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 180736); /* [one: 8] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 180800); /* [one: 8] */
-    float *const row_sum_2 = (float *)(void *)(work + 180864); /* [i: 64] */
-    float *const row_sum_2_compensation = (float *)(void *)(work + 181120); /* [i: 64] */
-    float *const unit_sum_2 = (float *)(void *)(work + 181376); /* [one: 8] */
-    float *const unit_sum_2_compensation = (float *)(void *)(work + 181440); /* [one: 8] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [j: 144, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 92160); /* [j: 144, i: 64 of 80] */
+    float *const weight_4 = (float *)(void *)(work + 138240); /* [j: 144, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [d: 64, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 225280); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 225536); /* [i: 64] */
+    float *const unit_sum = (float *)(void *)(work + 225792); /* [one: 8] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 225856); /* [one: 8] */
+    float *const row_sum_2 = (float *)(void *)(work + 225920); /* [i: 64] */
+    float *const row_sum_2_compensation = (float *)(void *)(work + 226176); /* [i: 64] */
+    float *const unit_sum_2 = (float *)(void *)(work + 226432); /* [one: 8] */
+    float *const unit_sum_2_compensation = (float *)(void *)(work + 226496); /* [one: 8] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
     float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 1 : NULL;
     float *const partial_1 = call->partial_1 ? call->partial_1 + ((g * members + m) * 16 + unit16) * 1 : NULL;
-    float *const q_tile = (float *)(void *)(work + 181504); /* [d: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 197888); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 214272); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 214528); /* [i: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 214784);
-    float *const of_difference_kept = (float *)(void *)(work + 214848); /* [65752 differences] */
-    struct remembered *const of_difference_2_known = (struct remembered *)(void *)(work + 477888);
-    float *const of_difference_2_kept = (float *)(void *)(work + 477952); /* [65752 differences] */
-    struct remembered *const of_difference_3_known = (struct remembered *)(void *)(work + 740992);
-    float *const of_difference_3_kept = (float *)(void *)(work + 741056); /* [65752 differences] */
+    float *const q_tile = (float *)(void *)(work + 226560); /* [d: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 247040); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 267520); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 267776); /* [i: 64] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 268032);
+    float *const of_difference_kept = (float *)(void *)(work + 268096); /* [65752 differences] */
+    struct remembered *const of_difference_2_known = (struct remembered *)(void *)(work + 531136);
+    float *const of_difference_2_kept = (float *)(void *)(work + 531200); /* [65752 differences] */
+    struct remembered *const of_difference_3_known = (struct remembered *)(void *)(work + 794240);
+    float *const of_difference_3_kept = (float *)(void *)(work + 794304); /* [65752 differences] */
     if (partial_0 || partial_1) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f */
         for (int64_t one = 0; one < 1; one += 8) {
@@ -3871,9 +3871,9 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
+            transpose_padded_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -3883,9 +3883,9 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
             /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
-                    store_v3(sum + d * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + d * 64 + i, splat_v3(0.0f));
+                    store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
+                    store_v3(sum + d * 80 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + d * 80 + i, splat_v3(0.0f));
                 }
             }
             if (partial_0 || partial_1) {
@@ -3961,15 +3961,15 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                     const vec_v3 saved_0_tile_7 = load_v3(saved_0_tile + i);
                     const vec_v3 row_0_tile_10 = load_v3(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_6 = load_v3(score + j * 64 + i);
+                        const vec_v3 score_6 = load_v3(score + j * 80 + i);
                         const vec_v3 score_new8 = exp2_v3((score_6 - load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0
                             - j1) - 1))) - saved_0_tile_7);
-                        store_v3(score + j * 64 + i, score_new8);
-                        const vec_v3 score_2_9 = load_v3(score_2 + j * 64 + i);
+                        store_v3(score + j * 80 + i, score_new8);
+                        const vec_v3 score_2_9 = load_v3(score_2 + j * 80 + i);
                         const vec_v3 score_2_new11 = score_2_9 + row_0_tile_10;
-                        store_v3(score_2 + j * 64 + i, score_2_new11);
-                        store_v3(weight_3 + j * 64 + i, score_2_new11 * (score_new8 * 0.125f));
-                        store_v3(weight_4 + j * 64 + i, score_2_new11 * (-(score_new8 * load_v3(of_difference_2 + ((i0 +
+                        store_v3(score_2 + j * 80 + i, score_2_new11);
+                        store_v3(weight_3 + j * 80 + i, score_2_new11 * (score_new8 * 0.125f));
+                        store_v3(weight_4 + j * 80 + i, score_2_new11 * (-(score_new8 * load_v3(of_difference_2 + ((i0 +
                             i) - (j0 + j) - (i0 - j1) - 1)))));
                     }
                 }
@@ -4006,7 +4006,7 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                     /* score = score_2 * neg(score * of_difference_3) */
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            store_v3(score + j * 64 + i, load_v3(score_2 + j * 64 + i) * (-(load_v3(score + j * 64 + i)
+                            store_v3(score + j * 80 + i, load_v3(score_2 + j * 80 + i) * (-(load_v3(score + j * 80 + i)
                                 * load_v3(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)))));
                         }
                     }
@@ -4017,8 +4017,8 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_18 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_18,
-                                    mask_v3), load_v3(weight_3 + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(weight_3 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_18,
+                                    mask_v3), load_v3(weight_3 + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -4036,7 +4036,7 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                                 in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) +
                                     query_start), mask_v3);
                             }
-                            add_seen_v3(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
+                            add_seen_v3(64, sum, 80, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 80,
                                 in_region, i1 - i0);
                         }
                     } else
@@ -4049,8 +4049,8 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_19 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_4 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_19,
-                                    mask_v3), load_v3(weight_4 + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(weight_4 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_19,
+                                    mask_v3), load_v3(weight_4 + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -4064,7 +4064,7 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_in[vector] += load_v3(weight_4 + j * 64 + i);
+                                row_sum_in[vector] += load_v3(weight_4 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -4078,8 +4078,8 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_20 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_20, mask_v3),
-                                    load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_20, mask_v3),
+                                    load_v3(score + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -4093,7 +4093,7 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_2_in[vector] += load_v3(score + j * 64 + i);
+                                row_sum_2_in[vector] += load_v3(score + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -4106,7 +4106,7 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                 /* sum = sum */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        store_v3(sum + d * 64 + i, load_v3(sum + d * 64 + i));
+                        store_v3(sum + d * 80 + i, load_v3(sum + d * 80 + i));
                     }
                 }
             }
@@ -4144,7 +4144,7 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_v3(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
+                transpose_out_v3(sum, 80, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -4190,42 +4190,42 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 245760);
-    float *const of_difference_kept = (float *)(void *)(work + 245824); /* [65896 differences] */
+    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 307200);
+    float *const of_difference_kept = (float *)(void *)(work + 307264); /* [65896 differences] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 8);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
+        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 8);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
+                store_v3(sum + e * 80 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 80 + j, splat_v3(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.18033688f);
-            store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
-            store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
+            store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * 0.18033688f);
+            store_v3(sum_2 + d * 80 + j, splat_v3(0.0f));
+            store_v3(sum_2_compensation + d * 80 + j, splat_v3(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -4266,7 +4266,7 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
             /* score = exp2((score - of_difference) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v3(score + i * 64 + j, exp2_v3((load_v3(score + i * 64 + j) - load_v3(of_difference + ((j0 +
+                    store_v3(score + i * 80 + j, exp2_v3((load_v3(score + i * 80 + j) - load_v3(of_difference + ((j0 +
                         j) - (i0 + i) - (j0 - i1) - 1))) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
@@ -4275,8 +4275,8 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_3 = j0 + j + lane_v3;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_3 <= ((i0 + i) + query_start),
-                            mask_v3), load_v3(score + i * 64 + j), splat_v3(0.0f)));
+                        store_v3(score + i * 80 + j, pick_v3(__builtin_convertvector(t_3 <= ((i0 + i) + query_start),
+                            mask_v3), load_v3(score + i * 80 + j), splat_v3(0.0f)));
                     }
                 }
             }
@@ -4293,7 +4293,7 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_4, mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
+                        add_seen_v3(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -4305,8 +4305,8 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(score_2 + i * 64 + j, (load_v3(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0
-                                + i)])) * (load_v3(score + i * 64 + j) * 0.125f));
+                            store_v3(score_2 + i * 80 + j, (load_v3(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0
+                                + i)])) * (load_v3(score + i * 80 + j) * 0.125f));
                         }
                     }
                 }
@@ -4317,8 +4317,8 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_5 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_5 <= ((i0 + i) +
-                                query_start), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
+                            store_v3(score_2 + i * 80 + j, pick_v3(__builtin_convertvector(t_5 <= ((i0 + i) +
+                                query_start), mask_v3), load_v3(score_2 + i * 80 + j), splat_v3(0.0f)));
                         }
                     }
                 }
@@ -4336,7 +4336,7 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_6, mask_v3);
                         }
-                        add_seen_v3(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                        add_seen_v3(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -4349,7 +4349,7 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
+                store_v3(sum_2 + d * 80 + j, load_v3(sum_2 + d * 80 + j));
             }
         }
     }
@@ -4357,17 +4357,17 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
+                store_v3(sum + e * 80 + j, load_v3(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
+        transpose_out_v3(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
+        transpose_out_v3(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
     }
 }
 
@@ -5153,20 +5153,20 @@ APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -5185,27 +5185,27 @@ APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b,
 APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot7_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -5229,26 +5229,26 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
     const int64_t v_row = call->p.v.row;
     const float *const a_array = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
     const float *const c_array = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 123904);
-    float *const of_difference_kept = (float *)(void *)(work + 123968); /* [65892 differences] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 154624);
+    float *const of_difference_kept = (float *)(void *)(work + 154688); /* [65892 differences] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -5260,8 +5260,8 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            store_any(sum + e * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -5301,11 +5301,11 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
                 const ints_any t_3 = (i0 + i + lane_any) + query_start;
                 vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_4 = load_any(score + j * 64 + i);
+                    const vec_any score_4 = load_any(score + j * 80 + i);
                     const vec_any score_new5 = pick_any(__builtin_convertvector((j0 + j) <= t_3, mask_any),
                         score_4 - load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)),
                         splat_any(-INFINITY));
-                    store_any(score + j * 64 + i, score_new5);
+                    store_any(score + j * 80 + i, score_new5);
                     row_max_in = max_any(row_max_in, score_new5);
                 }
                 store_any(row_max + i, row_max_in);
@@ -5320,10 +5320,10 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any score_6 = load_any(score + j * 64 + i);
+                        const vec_any score_6 = load_any(score + j * 80 + i);
                         const vec_any score_new7 = score_6 - load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) -
                             1));
-                        store_any(score + j * 64 + i, score_new7);
+                        store_any(score + j * 80 + i, score_new7);
                         row_max_in[vector] = max_any(row_max_in[vector], score_new7);
                     }
                 }
@@ -5346,9 +5346,9 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
             const vec_any row_max_11 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_10 = load_any(score + j * 64 + i);
+                const vec_any score_10 = load_any(score + j * 80 + i);
                 const vec_any score_new12 = exp2_any(score_10 - row_max_11);
-                store_any(score + j * 64 + i, score_new12);
+                store_any(score + j * 80 + i, score_new12);
                 row_sum_in += score_new12;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -5364,7 +5364,7 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
                     in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
                         mask_any);
                 }
-                add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -5374,7 +5374,7 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
         const vec_any row_sum_13 = load_any(row_sum + i);
         const mask_any t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_13));
+            store_any(sum + e * 80 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 80 + i) / row_sum_13));
         }
     }
     if (saved_0) {
@@ -5386,7 +5386,7 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -5723,21 +5723,21 @@ static void softmax_kerple_saved_any(const struct call *call, int64_t task, unsi
     const int64_t k_row = call->p.k.row;
     const float *const a_array = call->params->a + g * members * call->at.a[0] + m * call->at.a[0];
     const float *const c_array = call->params->c + g * members * call->at.c[0] + m * call->at.c[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 91136);
-    float *const of_difference_kept = (float *)(void *)(work + 91200); /* [65892 differences] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 113664);
+    float *const of_difference_kept = (float *)(void *)(work + 113728); /* [65892 differences] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -5781,11 +5781,11 @@ static void softmax_kerple_saved_any(const struct call *call, int64_t task, unsi
                 const ints_any t_3 = (i0 + i + lane_any) + query_start;
                 vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_4 = load_any(score + j * 64 + i);
+                    const vec_any score_4 = load_any(score + j * 80 + i);
                     const vec_any score_new5 = pick_any(__builtin_convertvector((j0 + j) <= t_3, mask_any),
                         score_4 - load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)),
                         splat_any(-INFINITY));
-                    store_any(score + j * 64 + i, score_new5);
+                    store_any(score + j * 80 + i, score_new5);
                     row_max_in = max_any(row_max_in, score_new5);
                 }
                 store_any(row_max + i, row_max_in);
@@ -5800,10 +5800,10 @@ static void softmax_kerple_saved_any(const struct call *call, int64_t task, unsi
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any score_6 = load_any(score + j * 64 + i);
+                        const vec_any score_6 = load_any(score + j * 80 + i);
                         const vec_any score_new7 = score_6 - load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) -
                             1));
-                        store_any(score + j * 64 + i, score_new7);
+                        store_any(score + j * 80 + i, score_new7);
                         row_max_in[vector] = max_any(row_max_in[vector], score_new7);
                     }
                 }
@@ -5826,9 +5826,9 @@ static void softmax_kerple_saved_any(const struct call *call, int64_t task, unsi
             const vec_any row_max_11 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_10 = load_any(score + j * 64 + i);
+                const vec_any score_10 = load_any(score + j * 80 + i);
                 const vec_any score_new12 = exp2_any(score_10 - row_max_11);
-                store_any(score + j * 64 + i, score_new12);
+                store_any(score + j * 80 + i, score_new12);
                 row_sum_in += score_new12;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -5862,12 +5862,12 @@ static void softmax_kerple_row_sums_any(const struct call *call, int64_t task, u
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 4);
+    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 4);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(result + i, splat_any(0.0f));
@@ -5880,7 +5880,7 @@ static void softmax_kerple_row_sums_any(const struct call *call, int64_t task, u
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                result_in[vector] += load_any(dout_tile + e * 64 + i) * (-load_any(out_tile + e * 64 + i));
+                result_in[vector] += load_any(dout_tile + e * 80 + i) * (-load_any(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -5921,35 +5921,35 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
     const int64_t row_0_batch = call->p.heads * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
     const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 36864); /* [j: 144, i: 64] */
-    float *const weight_3 = (float *)(void *)(work + 73728); /* [j: 144, i: 64] */
-    float *const weight_4 = (float *)(void *)(work + 110592); /* [j: 144, i: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [d: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [d: 64, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 180224); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 180480); /* [i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 180736); /* [one: 4] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 180800); /* [one: 4] */
-    float *const row_sum_2 = (float *)(void *)(work + 180864); /* [i: 64] */
-    float *const row_sum_2_compensation = (float *)(void *)(work + 181120); /* [i: 64] */
-    float *const unit_sum_2 = (float *)(void *)(work + 181376); /* [one: 4] */
-    float *const unit_sum_2_compensation = (float *)(void *)(work + 181440); /* [one: 4] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [j: 144, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 92160); /* [j: 144, i: 64 of 80] */
+    float *const weight_4 = (float *)(void *)(work + 138240); /* [j: 144, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [d: 64, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 225280); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 225536); /* [i: 64] */
+    float *const unit_sum = (float *)(void *)(work + 225792); /* [one: 4] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 225856); /* [one: 4] */
+    float *const row_sum_2 = (float *)(void *)(work + 225920); /* [i: 64] */
+    float *const row_sum_2_compensation = (float *)(void *)(work + 226176); /* [i: 64] */
+    float *const unit_sum_2 = (float *)(void *)(work + 226432); /* [one: 4] */
+    float *const unit_sum_2_compensation = (float *)(void *)(work + 226496); /* [one: 4] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
     float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 1 : NULL;
     float *const partial_1 = call->partial_1 ? call->partial_1 + ((g * members + m) * 16 + unit16) * 1 : NULL;
-    float *const q_tile = (float *)(void *)(work + 181504); /* [d: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 197888); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 214272); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 214528); /* [i: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 214784);
-    float *const of_difference_kept = (float *)(void *)(work + 214848); /* [65748 differences] */
-    struct remembered *const of_difference_2_known = (struct remembered *)(void *)(work + 477888);
-    float *const of_difference_2_kept = (float *)(void *)(work + 477952); /* [65748 differences] */
-    struct remembered *const of_difference_3_known = (struct remembered *)(void *)(work + 740992);
-    float *const of_difference_3_kept = (float *)(void *)(work + 741056); /* [65748 differences] */
+    float *const q_tile = (float *)(void *)(work + 226560); /* [d: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 247040); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 267520); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 267776); /* [i: 64] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 268032);
+    float *const of_difference_kept = (float *)(void *)(work + 268096); /* [65748 differences] */
+    struct remembered *const of_difference_2_known = (struct remembered *)(void *)(work + 531136);
+    float *const of_difference_2_kept = (float *)(void *)(work + 531200); /* [65748 differences] */
+    struct remembered *const of_difference_3_known = (struct remembered *)(void *)(work + 794240);
+    float *const of_difference_3_kept = (float *)(void *)(work + 794304); /* [65748 differences] */
     if (partial_0 || partial_1) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f */
         for (int64_t one = 0; one < 1; one += 4) {
@@ -5966,9 +5966,9 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
+            transpose_padded_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -5978,9 +5978,9 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
             /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
-                    store_any(sum + d * 64 + i, splat_any(0.0f));
-                    store_any(sum_compensation + d * 64 + i, splat_any(0.0f));
+                    store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
+                    store_any(sum + d * 80 + i, splat_any(0.0f));
+                    store_any(sum_compensation + d * 80 + i, splat_any(0.0f));
                 }
             }
             if (partial_0 || partial_1) {
@@ -6056,15 +6056,15 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                     const vec_any saved_0_tile_7 = load_any(saved_0_tile + i);
                     const vec_any row_0_tile_10 = load_any(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_6 = load_any(score + j * 64 + i);
+                        const vec_any score_6 = load_any(score + j * 80 + i);
                         const vec_any score_new8 = exp2_any((score_6 - load_any(of_difference + ((i0 + i) - (j0 + j) -
                             (i0 - j1) - 1))) - saved_0_tile_7);
-                        store_any(score + j * 64 + i, score_new8);
-                        const vec_any score_2_9 = load_any(score_2 + j * 64 + i);
+                        store_any(score + j * 80 + i, score_new8);
+                        const vec_any score_2_9 = load_any(score_2 + j * 80 + i);
                         const vec_any score_2_new11 = score_2_9 + row_0_tile_10;
-                        store_any(score_2 + j * 64 + i, score_2_new11);
-                        store_any(weight_3 + j * 64 + i, score_2_new11 * (score_new8 * 0.125f));
-                        store_any(weight_4 + j * 64 + i, score_2_new11 * (-(score_new8 * load_any(of_difference_2 + ((i0
+                        store_any(score_2 + j * 80 + i, score_2_new11);
+                        store_any(weight_3 + j * 80 + i, score_2_new11 * (score_new8 * 0.125f));
+                        store_any(weight_4 + j * 80 + i, score_2_new11 * (-(score_new8 * load_any(of_difference_2 + ((i0
                             + i) - (j0 + j) - (i0 - j1) - 1)))));
                     }
                 }
@@ -6101,7 +6101,7 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                     /* score = score_2 * neg(score * of_difference_3) */
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            store_any(score + j * 64 + i, load_any(score_2 + j * 64 + i) * (-(load_any(score + j * 64 +
+                            store_any(score + j * 80 + i, load_any(score_2 + j * 80 + i) * (-(load_any(score + j * 80 +
                                 i) * load_any(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)))));
                         }
                     }
@@ -6112,8 +6112,8 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_18 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_18,
-                                    mask_any), load_any(weight_3 + j * 64 + i), splat_any(0.0f)));
+                                store_any(weight_3 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_18,
+                                    mask_any), load_any(weight_3 + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -6131,7 +6131,7 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                                 in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) +
                                     query_start), mask_any);
                             }
-                            add_seen_any(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
+                            add_seen_any(64, sum, 80, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 80,
                                 in_region, i1 - i0);
                         }
                     } else
@@ -6144,8 +6144,8 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_19 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_4 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_19,
-                                    mask_any), load_any(weight_4 + j * 64 + i), splat_any(0.0f)));
+                                store_any(weight_4 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_19,
+                                    mask_any), load_any(weight_4 + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -6159,7 +6159,7 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_in[vector] += load_any(weight_4 + j * 64 + i);
+                                row_sum_in[vector] += load_any(weight_4 + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -6173,8 +6173,8 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_20 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_20,
-                                    mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                                store_any(score + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_20,
+                                    mask_any), load_any(score + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -6188,7 +6188,7 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_2_in[vector] += load_any(score + j * 64 + i);
+                                row_sum_2_in[vector] += load_any(score + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -6201,7 +6201,7 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                 /* sum = sum */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        store_any(sum + d * 64 + i, load_any(sum + d * 64 + i));
+                        store_any(sum + d * 80 + i, load_any(sum + d * 80 + i));
                     }
                 }
             }
@@ -6239,7 +6239,7 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_any(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
+                transpose_out_any(sum, 80, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -6285,42 +6285,42 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
-    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 245760);
-    float *const of_difference_kept = (float *)(void *)(work + 245824); /* [65892 differences] */
+    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 307200);
+    float *const of_difference_kept = (float *)(void *)(work + 307264); /* [65892 differences] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 4);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
+        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 4);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
+                store_any(sum + e * 80 + j, splat_any(0.0f));
+                store_any(sum_compensation + e * 80 + j, splat_any(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.18033688f);
-            store_any(sum_2 + d * 64 + j, splat_any(0.0f));
-            store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
+            store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * 0.18033688f);
+            store_any(sum_2 + d * 80 + j, splat_any(0.0f));
+            store_any(sum_2_compensation + d * 80 + j, splat_any(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -6361,7 +6361,7 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
             /* score = exp2((score - of_difference) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_any(score + i * 64 + j, exp2_any((load_any(score + i * 64 + j) - load_any(of_difference + ((j0
+                    store_any(score + i * 80 + j, exp2_any((load_any(score + i * 80 + j) - load_any(of_difference + ((j0
                         + j) - (i0 + i) - (j0 - i1) - 1))) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
@@ -6370,8 +6370,8 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_3 = j0 + j + lane_any;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_3 <= ((i0 + i) + query_start),
-                            mask_any), load_any(score + i * 64 + j), splat_any(0.0f)));
+                        store_any(score + i * 80 + j, pick_any(__builtin_convertvector(t_3 <= ((i0 + i) + query_start),
+                            mask_any), load_any(score + i * 80 + j), splat_any(0.0f)));
                     }
                 }
             }
@@ -6388,8 +6388,8 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_4, mask_any);
                         }
-                        add_seen_any(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            score + i * 64, in_region, j1 - j0);
+                        add_seen_any(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            score + i * 80, in_region, j1 - j0);
                     }
                 } else
                     dot9_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
@@ -6400,8 +6400,8 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(score_2 + i * 64 + j, (load_any(score_2 + i * 64 + j) + (row_0[m * row_0_head +
-                                (i0 + i)])) * (load_any(score + i * 64 + j) * 0.125f));
+                            store_any(score_2 + i * 80 + j, (load_any(score_2 + i * 80 + j) + (row_0[m * row_0_head +
+                                (i0 + i)])) * (load_any(score + i * 80 + j) * 0.125f));
                         }
                     }
                 }
@@ -6412,8 +6412,8 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_5 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_5 <= ((i0 + i) +
-                                query_start), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
+                            store_any(score_2 + i * 80 + j, pick_any(__builtin_convertvector(t_5 <= ((i0 + i) +
+                                query_start), mask_any), load_any(score_2 + i * 80 + j), splat_any(0.0f)));
                         }
                     }
                 }
@@ -6431,7 +6431,7 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_6, mask_any);
                         }
-                        add_seen_any(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                        add_seen_any(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -6444,7 +6444,7 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
+                store_any(sum_2 + d * 80 + j, load_any(sum_2 + d * 80 + j));
             }
         }
     }
@@ -6452,17 +6452,17 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
+                store_any(sum + e * 80 + j, load_any(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
+        transpose_out_any(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
+        transpose_out_any(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
     }
 }
 
@@ -6583,22 +6583,22 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_kerple_few_v4, .tile = 0,
             .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_kerple_rows_v4, .tile = 64, .own = 387584, .of_pair = 128, .saves = 1,
-            .remembered = 1, .remembers = {123904}};
+        return (struct version){.rows = softmax_kerple_rows_v4, .tile = 64, .own = 418304, .of_pair = 128, .saves = 1,
+            .remembered = 1, .remembers = {154624}};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_kerple_few_v3, .tile = 0,
             .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_kerple_rows_v3, .tile = 64, .own = 387584, .of_pair = 128, .saves = 1,
-            .remembered = 1, .remembers = {123904}};
+        return (struct version){.rows = softmax_kerple_rows_v3, .tile = 64, .own = 418304, .of_pair = 128, .saves = 1,
+            .remembered = 1, .remembers = {154624}};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_kerple_few_any, .tile = 0,
         .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_kerple_rows_any, .tile = 64, .own = 387584, .of_pair = 128, .saves = 1,
-        .remembered = 1, .remembers = {123904}};
+    return (struct version){.rows = softmax_kerple_rows_any, .tile = 64, .own = 418304, .of_pair = 128, .saves = 1,
+        .remembered = 1, .remembers = {154624}};
 }
 
 enum { MANY_ROWS = 1 << 30 };
@@ -6966,52 +6966,52 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_kerple_saved_v4, .tile = 64, .own = 354816, .of_pair = 128,
-            .remembered = 1, .remembers = {91136}};
+        return (struct version){.rows = softmax_kerple_saved_v4, .tile = 64, .own = 377344, .of_pair = 128,
+            .remembered = 1, .remembers = {113664}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_kerple_saved_v3, .tile = 64, .own = 354816, .of_pair = 128,
-            .remembered = 1, .remembers = {91136}};
+        return (struct version){.rows = softmax_kerple_saved_v3, .tile = 64, .own = 377344, .of_pair = 128,
+            .remembered = 1, .remembers = {113664}};
 #endif
-    return (struct version){.rows = softmax_kerple_saved_any, .tile = 64, .own = 354816, .of_pair = 128,
-        .remembered = 1, .remembers = {91136}};
+    return (struct version){.rows = softmax_kerple_saved_any, .tile = 64, .own = 377344, .of_pair = 128,
+        .remembered = 1, .remembers = {113664}};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_kerple_row_sums_v4, .tile = 64, .own = 33024, .of_pair = 128};
+        return (struct version){.rows = softmax_kerple_row_sums_v4, .tile = 64, .own = 41216, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_kerple_row_sums_v3, .tile = 64, .own = 33024, .of_pair = 128};
+        return (struct version){.rows = softmax_kerple_row_sums_v3, .tile = 64, .own = 41216, .of_pair = 128};
 #endif
-    return (struct version){.rows = softmax_kerple_row_sums_any, .tile = 64, .own = 33024, .of_pair = 128};
+    return (struct version){.rows = softmax_kerple_row_sums_any, .tile = 64, .own = 41216, .of_pair = 128};
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_kerple_dq_sums1_v4, .tile = -1, .own = 1004096, .of_pair = 128,
-            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 3, .remembers = {214784, 477888, 740992}};
+        return (struct version){.rows = softmax_kerple_dq_sums1_v4, .tile = -1, .own = 1057344, .of_pair = 128,
+            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 3, .remembers = {268032, 531136, 794240}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_kerple_dq_sums1_v3, .tile = -1, .own = 1004096, .of_pair = 128,
-            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 3, .remembers = {214784, 477888, 740992}};
+        return (struct version){.rows = softmax_kerple_dq_sums1_v3, .tile = -1, .own = 1057344, .of_pair = 128,
+            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 3, .remembers = {268032, 531136, 794240}};
 #endif
-    return (struct version){.rows = softmax_kerple_dq_sums1_any, .tile = -1, .own = 1004096, .of_pair = 128,
-        .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 3, .remembers = {214784, 477888, 740992}};
+    return (struct version){.rows = softmax_kerple_dq_sums1_any, .tile = -1, .own = 1057344, .of_pair = 128,
+        .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 3, .remembers = {268032, 531136, 794240}};
     case 3:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_kerple_dk_dv_v4, .tile = 64, .own = 509440, .of_pair = 128,
-            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {245760}};
+        return (struct version){.rows = softmax_kerple_dk_dv_v4, .tile = 64, .own = 570880, .of_pair = 128,
+            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {307200}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_kerple_dk_dv_v3, .tile = 64, .own = 509440, .of_pair = 128,
-            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {245760}};
+        return (struct version){.rows = softmax_kerple_dk_dv_v3, .tile = 64, .own = 570880, .of_pair = 128,
+            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {307200}};
 #endif
-    return (struct version){.rows = softmax_kerple_dk_dv_any, .tile = 64, .own = 509440, .of_pair = 128,
-        .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {245760}};
+    return (struct version){.rows = softmax_kerple_dk_dv_any, .tile = 64, .own = 570880, .of_pair = 128,
+        .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {307200}};
     default:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)

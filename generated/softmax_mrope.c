@@ -1080,20 +1080,20 @@ TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/128, result, result_row, /*result_width=*/128, results);
 }
 TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot9_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -1360,11 +1360,11 @@ TARGET_v4 APART void softmax_mrope_few_begin_v4(const struct call *call, int64_t
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((id(positions, (b * n_k) + max(min((r % n_q) + query_start, n_k + -1), 0), max(min(select(t < 16,
        0, select(t <  ... */
     const int64_t t_2 = n_k - 1;
@@ -1395,8 +1395,8 @@ TARGET_v4 APART void softmax_mrope_few_begin_v4(const struct call *call, int64_t
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 128; d++) {
-            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 64 + r) * load_v4(query_cos + (d % 64) * 64 + r)) +
-                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_v4(query_sin + (d % 64) * 64 + r))
+            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 80 + r) * load_v4(query_cos + (d % 64) * 64 + r)) +
+                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + r) * load_v4(query_sin + (d % 64) * 64 + r))
                 * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
         }
     }
@@ -1728,14 +1728,14 @@ TARGET_v4 static void softmax_mrope_prepare_v4(const struct call *call, int64_t 
     const int64_t positions_array_stride_0 = call->at.positions[0];
     const int64_t positions_array_stride_1 = call->at.positions[1];
     const int64_t positions_array_stride_2 = call->at.positions[2];
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
-    float *const result = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 20480); /* [t: 64, i: 64 of 80] */
+    float *const result = (float *)(void *)(work + 40960); /* [d: 128, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 81920); /* [d: 128, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 80, 16);
     /* query_cos = cos((id(positions, (b * n_k) + max(min(i + query_start, n_k + -1), 0), max(min(select(t < 16, 0,
        select(t < 40, 1, 2 ... */
     const int64_t t_2 = n_k - 1;
@@ -1753,26 +1753,26 @@ TARGET_v4 static void softmax_mrope_prepare_v4(const struct call *call, int64_t 
                 positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
                 positions_array_stride_2);
             const wide_v4 angle4 = (__builtin_convertvector(id_0, wide_v4) * 1.0) * rope_angle[t];
-            store_v4(query_cos + t * 64 + i, cos_v4(&angle4));
+            store_v4(query_cos + t * 80 + i, cos_v4(&angle4));
             const ints_v4 rows_6 = t_3;
             ints_v4 id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
             for (int lane = 0; lane < 16; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence) *
                 positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
                 positions_array_stride_2);
             const wide_v4 angle7 = (__builtin_convertvector(id_5, wide_v4) * 1.0) * rope_angle[t];
-            store_v4(query_sin + t * 64 + i, sin_v4(&angle7));
+            store_v4(query_sin + t * 80 + i, sin_v4(&angle7));
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f)) */
     for (int64_t d = 0; d < 128; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(result + d * 64 + i, (load_v4(q_tile + d * 64 + i) * load_v4(query_cos + (d % 64) * 64 + i)) +
-                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v4(query_sin + (d % 64) * 64 + i))
+            store_v4(result + d * 80 + i, (load_v4(q_tile + d * 80 + i) * load_v4(query_cos + (d % 64) * 80 + i)) +
+                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + i) * load_v4(query_sin + (d % 64) * 80 + i))
                 * (float)((d < 64) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
-    transpose_out_v4(result, 64, 128, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(result, 80, 128, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1798,22 +1798,22 @@ TARGET_v4 static void softmax_mrope_extend_v4(const struct call *call, int64_t t
     const int64_t positions_array_stride_0 = call->at.positions[0];
     const int64_t positions_array_stride_1 = call->at.positions[1];
     const int64_t positions_array_stride_2 = call->at.positions[2];
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
-    float *const query = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
-    float *const score = (float *)(void *)(work + 65536); /* [j: 288, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 20480); /* [t: 64, i: 64 of 80] */
+    float *const query = (float *)(void *)(work + 40960); /* [d: 128, i: 64 of 80] */
+    float *const score = (float *)(void *)(work + 81920); /* [j: 288, i: 64 of 80] */
     float *const row_max = (float *)(void *)(work + 0); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 256); /* [i: 64] */
     float *const row_sum = (float *)(void *)(work + 512); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(work + 768); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 139264); /* [e: 128, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 172032); /* [e: 128, i: 64] */
+    float *const sum = (float *)(void *)(work + 174080); /* [e: 128, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 215040); /* [e: 128, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 81920); /* [d: 128, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 80, 16);
     /* query_cos = cos((id(positions, (b * n_k) + max(min(i + query_start, n_k + -1), 0), max(min(select(t < 16, 0,
        select(t < 40, 1, 2 ... */
     const int64_t t_2 = n_k - 1;
@@ -1831,21 +1831,21 @@ TARGET_v4 static void softmax_mrope_extend_v4(const struct call *call, int64_t t
                 positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
                 positions_array_stride_2);
             const wide_v4 angle4 = (__builtin_convertvector(id_0, wide_v4) * 1.0) * rope_angle[t];
-            store_v4(query_cos + t * 64 + i, cos_v4(&angle4));
+            store_v4(query_cos + t * 80 + i, cos_v4(&angle4));
             const ints_v4 rows_6 = t_3;
             ints_v4 id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
             for (int lane = 0; lane < 16; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence) *
                 positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
                 positions_array_stride_2);
             const wide_v4 angle7 = (__builtin_convertvector(id_5, wide_v4) * 1.0) * rope_angle[t];
-            store_v4(query_sin + t * 64 + i, sin_v4(&angle7));
+            store_v4(query_sin + t * 80 + i, sin_v4(&angle7));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
     for (int64_t d = 0; d < 128; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * load_v4(query_cos + (d % 64) * 64 + i)) +
-                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v4(query_sin + (d % 64) * 64 + i))
+            store_v4(query + d * 80 + i, ((load_v4(q_tile + d * 80 + i) * load_v4(query_cos + (d % 64) * 80 + i)) +
+                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + i) * load_v4(query_sin + (d % 64) * 80 + i))
                 * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
         }
     }
@@ -1858,8 +1858,8 @@ TARGET_v4 static void softmax_mrope_extend_v4(const struct call *call, int64_t t
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 128; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum + e * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -1877,8 +1877,8 @@ TARGET_v4 static void softmax_mrope_extend_v4(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
-                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                    store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
+                        load_v4(score + j * 80 + i), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -1890,7 +1890,7 @@ TARGET_v4 static void softmax_mrope_extend_v4(const struct call *call, int64_t t
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 80 + i));
                 }
             }
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1911,9 +1911,9 @@ TARGET_v4 static void softmax_mrope_extend_v4(const struct call *call, int64_t t
             const vec_v4 row_max_12 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_11 = load_v4(score + j * 64 + i);
+                const vec_v4 score_11 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new13 = exp2_v4(score_11 - row_max_12);
-                store_v4(score + j * 64 + i, score_new13);
+                store_v4(score + j * 80 + i, score_new13);
                 row_sum_in += score_new13;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1929,7 +1929,7 @@ TARGET_v4 static void softmax_mrope_extend_v4(const struct call *call, int64_t t
                     in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
                         mask_v4);
                 }
-                add_seen_v4(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v4(128, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot8_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1939,11 +1939,11 @@ TARGET_v4 static void softmax_mrope_extend_v4(const struct call *call, int64_t t
         const vec_v4 row_sum_14 = load_v4(row_sum + i);
         const mask_v4 t_15 = row_sum_14 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_15, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_14));
+            store_v4(sum + e * 80 + i, pick_v4(t_15, splat_v4(0.0f), load_v4(sum + e * 80 + i) / row_sum_14));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 128, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum, 80, 128, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -1970,11 +1970,11 @@ TARGET_v4 APART void softmax_mrope_extend_few_begin_v4(const struct call *call, 
     float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((id(positions, (b * n_k) + max(min((r % n_q) + query_start, n_k + -1), 0), max(min(select(t < 16,
        0, select(t <  ... */
     const int64_t t_2 = n_k - 1;
@@ -2005,8 +2005,8 @@ TARGET_v4 APART void softmax_mrope_extend_few_begin_v4(const struct call *call, 
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 128; d++) {
-            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 64 + r) * load_v4(query_cos + (d % 64) * 64 + r)) +
-                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_v4(query_sin + (d % 64) * 64 + r))
+            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 80 + r) * load_v4(query_cos + (d % 64) * 64 + r)) +
+                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + r) * load_v4(query_sin + (d % 64) * 64 + r))
                 * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
         }
     }
@@ -3048,20 +3048,20 @@ TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/128, result, result_row, /*result_width=*/128, results);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot9_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -3328,11 +3328,11 @@ TARGET_v3 APART void softmax_mrope_few_begin_v3(const struct call *call, int64_t
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((id(positions, (b * n_k) + max(min((r % n_q) + query_start, n_k + -1), 0), max(min(select(t < 16,
        0, select(t <  ... */
     const int64_t t_2 = n_k - 1;
@@ -3363,8 +3363,8 @@ TARGET_v3 APART void softmax_mrope_few_begin_v3(const struct call *call, int64_t
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t d = 0; d < 128; d++) {
-            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 64 + r) * load_v3(query_cos + (d % 64) * 64 + r)) +
-                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_v3(query_sin + (d % 64) * 64 + r))
+            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 80 + r) * load_v3(query_cos + (d % 64) * 64 + r)) +
+                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + r) * load_v3(query_sin + (d % 64) * 64 + r))
                 * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
         }
     }
@@ -3696,14 +3696,14 @@ TARGET_v3 static void softmax_mrope_prepare_v3(const struct call *call, int64_t 
     const int64_t positions_array_stride_0 = call->at.positions[0];
     const int64_t positions_array_stride_1 = call->at.positions[1];
     const int64_t positions_array_stride_2 = call->at.positions[2];
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
-    float *const result = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 20480); /* [t: 64, i: 64 of 80] */
+    float *const result = (float *)(void *)(work + 40960); /* [d: 128, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 81920); /* [d: 128, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 80, 8);
     /* query_cos = cos((id(positions, (b * n_k) + max(min(i + query_start, n_k + -1), 0), max(min(select(t < 16, 0,
        select(t < 40, 1, 2 ... */
     const int64_t t_2 = n_k - 1;
@@ -3721,26 +3721,26 @@ TARGET_v3 static void softmax_mrope_prepare_v3(const struct call *call, int64_t 
                 positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
                 positions_array_stride_2);
             const wide_v3 angle4 = (__builtin_convertvector(id_0, wide_v3) * 1.0) * rope_angle[t];
-            store_v3(query_cos + t * 64 + i, cos_v3(&angle4));
+            store_v3(query_cos + t * 80 + i, cos_v3(&angle4));
             const ints_v3 rows_6 = t_3;
             ints_v3 id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
             for (int lane = 0; lane < 8; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence) *
                 positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
                 positions_array_stride_2);
             const wide_v3 angle7 = (__builtin_convertvector(id_5, wide_v3) * 1.0) * rope_angle[t];
-            store_v3(query_sin + t * 64 + i, sin_v3(&angle7));
+            store_v3(query_sin + t * 80 + i, sin_v3(&angle7));
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f)) */
     for (int64_t d = 0; d < 128; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(result + d * 64 + i, (load_v3(q_tile + d * 64 + i) * load_v3(query_cos + (d % 64) * 64 + i)) +
-                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v3(query_sin + (d % 64) * 64 + i))
+            store_v3(result + d * 80 + i, (load_v3(q_tile + d * 80 + i) * load_v3(query_cos + (d % 64) * 80 + i)) +
+                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + i) * load_v3(query_sin + (d % 64) * 80 + i))
                 * (float)((d < 64) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
-    transpose_out_v3(result, 64, 128, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(result, 80, 128, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -3766,22 +3766,22 @@ TARGET_v3 static void softmax_mrope_extend_v3(const struct call *call, int64_t t
     const int64_t positions_array_stride_0 = call->at.positions[0];
     const int64_t positions_array_stride_1 = call->at.positions[1];
     const int64_t positions_array_stride_2 = call->at.positions[2];
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
-    float *const query = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
-    float *const score = (float *)(void *)(work + 65536); /* [j: 288, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 20480); /* [t: 64, i: 64 of 80] */
+    float *const query = (float *)(void *)(work + 40960); /* [d: 128, i: 64 of 80] */
+    float *const score = (float *)(void *)(work + 81920); /* [j: 288, i: 64 of 80] */
     float *const row_max = (float *)(void *)(work + 0); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 256); /* [i: 64] */
     float *const row_sum = (float *)(void *)(work + 512); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(work + 768); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 139264); /* [e: 128, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 172032); /* [e: 128, i: 64] */
+    float *const sum = (float *)(void *)(work + 174080); /* [e: 128, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 215040); /* [e: 128, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 81920); /* [d: 128, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 80, 8);
     /* query_cos = cos((id(positions, (b * n_k) + max(min(i + query_start, n_k + -1), 0), max(min(select(t < 16, 0,
        select(t < 40, 1, 2 ... */
     const int64_t t_2 = n_k - 1;
@@ -3799,21 +3799,21 @@ TARGET_v3 static void softmax_mrope_extend_v3(const struct call *call, int64_t t
                 positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
                 positions_array_stride_2);
             const wide_v3 angle4 = (__builtin_convertvector(id_0, wide_v3) * 1.0) * rope_angle[t];
-            store_v3(query_cos + t * 64 + i, cos_v3(&angle4));
+            store_v3(query_cos + t * 80 + i, cos_v3(&angle4));
             const ints_v3 rows_6 = t_3;
             ints_v3 id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
             for (int lane = 0; lane < 8; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence) *
                 positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
                 positions_array_stride_2);
             const wide_v3 angle7 = (__builtin_convertvector(id_5, wide_v3) * 1.0) * rope_angle[t];
-            store_v3(query_sin + t * 64 + i, sin_v3(&angle7));
+            store_v3(query_sin + t * 80 + i, sin_v3(&angle7));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
     for (int64_t d = 0; d < 128; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * load_v3(query_cos + (d % 64) * 64 + i)) +
-                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v3(query_sin + (d % 64) * 64 + i))
+            store_v3(query + d * 80 + i, ((load_v3(q_tile + d * 80 + i) * load_v3(query_cos + (d % 64) * 80 + i)) +
+                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + i) * load_v3(query_sin + (d % 64) * 80 + i))
                 * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
         }
     }
@@ -3826,8 +3826,8 @@ TARGET_v3 static void softmax_mrope_extend_v3(const struct call *call, int64_t t
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 128; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum + e * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -3845,8 +3845,8 @@ TARGET_v3 static void softmax_mrope_extend_v3(const struct call *call, int64_t t
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
-                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                    store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
+                        load_v3(score + j * 80 + i), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -3860,7 +3860,7 @@ TARGET_v3 static void softmax_mrope_extend_v3(const struct call *call, int64_t t
                 UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
+                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 80 + i));
                     }
                 }
             }
@@ -3883,9 +3883,9 @@ TARGET_v3 static void softmax_mrope_extend_v3(const struct call *call, int64_t t
             const vec_v3 row_max_12 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_11 = load_v3(score + j * 64 + i);
+                const vec_v3 score_11 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new13 = exp2_v3(score_11 - row_max_12);
-                store_v3(score + j * 64 + i, score_new13);
+                store_v3(score + j * 80 + i, score_new13);
                 row_sum_in += score_new13;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -3900,7 +3900,7 @@ TARGET_v3 static void softmax_mrope_extend_v3(const struct call *call, int64_t t
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
-                add_seen_v3(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v3(128, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot8_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -3910,11 +3910,11 @@ TARGET_v3 static void softmax_mrope_extend_v3(const struct call *call, int64_t t
         const vec_v3 row_sum_14 = load_v3(row_sum + i);
         const mask_v3 t_15 = row_sum_14 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_15, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_14));
+            store_v3(sum + e * 80 + i, pick_v3(t_15, splat_v3(0.0f), load_v3(sum + e * 80 + i) / row_sum_14));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 128, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum, 80, 128, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -3941,11 +3941,11 @@ TARGET_v3 APART void softmax_mrope_extend_few_begin_v3(const struct call *call, 
     float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((id(positions, (b * n_k) + max(min((r % n_q) + query_start, n_k + -1), 0), max(min(select(t < 16,
        0, select(t <  ... */
     const int64_t t_2 = n_k - 1;
@@ -3976,8 +3976,8 @@ TARGET_v3 APART void softmax_mrope_extend_few_begin_v3(const struct call *call, 
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t d = 0; d < 128; d++) {
-            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 64 + r) * load_v3(query_cos + (d % 64) * 64 + r)) +
-                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_v3(query_sin + (d % 64) * 64 + r))
+            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 80 + r) * load_v3(query_cos + (d % 64) * 64 + r)) +
+                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + r) * load_v3(query_sin + (d % 64) * 64 + r))
                 * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
         }
     }
@@ -5001,20 +5001,20 @@ APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/128, result, result_row, /*result_width=*/128, results);
 }
 APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot9_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -5281,11 +5281,11 @@ APART void softmax_mrope_few_begin_any(const struct call *call, int64_t task, co
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((id(positions, (b * n_k) + max(min((r % n_q) + query_start, n_k + -1), 0), max(min(select(t < 16,
        0, select(t <  ... */
     const int64_t t_2 = n_k - 1;
@@ -5316,8 +5316,8 @@ APART void softmax_mrope_few_begin_any(const struct call *call, int64_t task, co
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t d = 0; d < 128; d++) {
-            store_any(query + d * 64 + r, ((load_any(q_tile + d * 64 + r) * load_any(query_cos + (d % 64) * 64 + r)) +
-                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_any(query_sin + (d % 64) * 64 +
+            store_any(query + d * 64 + r, ((load_any(q_tile + d * 80 + r) * load_any(query_cos + (d % 64) * 64 + r)) +
+                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + r) * load_any(query_sin + (d % 64) * 64 +
                 r)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
         }
     }
@@ -5647,14 +5647,14 @@ static void softmax_mrope_prepare_any(const struct call *call, int64_t task, uns
     const int64_t positions_array_stride_0 = call->at.positions[0];
     const int64_t positions_array_stride_1 = call->at.positions[1];
     const int64_t positions_array_stride_2 = call->at.positions[2];
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
-    float *const result = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 20480); /* [t: 64, i: 64 of 80] */
+    float *const result = (float *)(void *)(work + 40960); /* [d: 128, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 81920); /* [d: 128, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 80, 4);
     /* query_cos = cos((id(positions, (b * n_k) + max(min(i + query_start, n_k + -1), 0), max(min(select(t < 16, 0,
        select(t < 40, 1, 2 ... */
     const int64_t t_2 = n_k - 1;
@@ -5672,26 +5672,26 @@ static void softmax_mrope_prepare_any(const struct call *call, int64_t task, uns
                 positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
                 positions_array_stride_2);
             const wide_any angle4 = (__builtin_convertvector(id_0, wide_any) * 1.0) * rope_angle[t];
-            store_any(query_cos + t * 64 + i, cos_any(&angle4));
+            store_any(query_cos + t * 80 + i, cos_any(&angle4));
             const ints_any rows_6 = t_3;
             ints_any id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
             for (int lane = 0; lane < 4; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence) *
                 positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
                 positions_array_stride_2);
             const wide_any angle7 = (__builtin_convertvector(id_5, wide_any) * 1.0) * rope_angle[t];
-            store_any(query_sin + t * 64 + i, sin_any(&angle7));
+            store_any(query_sin + t * 80 + i, sin_any(&angle7));
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f)) */
     for (int64_t d = 0; d < 128; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(result + d * 64 + i, (load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 64) * 64 + i)) +
-                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_any(query_sin + (d % 64) * 64 +
+            store_any(result + d * 80 + i, (load_any(q_tile + d * 80 + i) * load_any(query_cos + (d % 64) * 80 + i)) +
+                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + i) * load_any(query_sin + (d % 64) * 80 +
                 i)) * (float)((d < 64) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
-    transpose_out_any(result, 64, 128, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(result, 80, 128, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -5717,22 +5717,22 @@ static void softmax_mrope_extend_any(const struct call *call, int64_t task, unsi
     const int64_t positions_array_stride_0 = call->at.positions[0];
     const int64_t positions_array_stride_1 = call->at.positions[1];
     const int64_t positions_array_stride_2 = call->at.positions[2];
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
-    float *const query = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
-    float *const score = (float *)(void *)(work + 65536); /* [j: 288, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 20480); /* [t: 64, i: 64 of 80] */
+    float *const query = (float *)(void *)(work + 40960); /* [d: 128, i: 64 of 80] */
+    float *const score = (float *)(void *)(work + 81920); /* [j: 288, i: 64 of 80] */
     float *const row_max = (float *)(void *)(work + 0); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 256); /* [i: 64] */
     float *const row_sum = (float *)(void *)(work + 512); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(work + 768); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 139264); /* [e: 128, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 172032); /* [e: 128, i: 64] */
+    float *const sum = (float *)(void *)(work + 174080); /* [e: 128, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 215040); /* [e: 128, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 81920); /* [d: 128, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 80, 4);
     /* query_cos = cos((id(positions, (b * n_k) + max(min(i + query_start, n_k + -1), 0), max(min(select(t < 16, 0,
        select(t < 40, 1, 2 ... */
     const int64_t t_2 = n_k - 1;
@@ -5750,21 +5750,21 @@ static void softmax_mrope_extend_any(const struct call *call, int64_t task, unsi
                 positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
                 positions_array_stride_2);
             const wide_any angle4 = (__builtin_convertvector(id_0, wide_any) * 1.0) * rope_angle[t];
-            store_any(query_cos + t * 64 + i, cos_any(&angle4));
+            store_any(query_cos + t * 80 + i, cos_any(&angle4));
             const ints_any rows_6 = t_3;
             ints_any id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
             for (int lane = 0; lane < 4; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence) *
                 positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
                 positions_array_stride_2);
             const wide_any angle7 = (__builtin_convertvector(id_5, wide_any) * 1.0) * rope_angle[t];
-            store_any(query_sin + t * 64 + i, sin_any(&angle7));
+            store_any(query_sin + t * 80 + i, sin_any(&angle7));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
     for (int64_t d = 0; d < 128; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query + d * 64 + i, ((load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 64) * 64 + i)) +
-                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_any(query_sin + (d % 64) * 64 +
+            store_any(query + d * 80 + i, ((load_any(q_tile + d * 80 + i) * load_any(query_cos + (d % 64) * 80 + i)) +
+                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + i) * load_any(query_sin + (d % 64) * 80 +
                 i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
         }
     }
@@ -5777,8 +5777,8 @@ static void softmax_mrope_extend_any(const struct call *call, int64_t task, unsi
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 128; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            store_any(sum + e * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -5796,8 +5796,8 @@ static void softmax_mrope_extend_any(const struct call *call, int64_t task, unsi
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_8 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
-                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
+                        load_any(score + j * 80 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -5812,7 +5812,7 @@ static void softmax_mrope_extend_any(const struct call *call, int64_t task, unsi
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                            load_any(score + j * 64 + i));
+                            load_any(score + j * 80 + i));
                     }
                 }
             }
@@ -5835,9 +5835,9 @@ static void softmax_mrope_extend_any(const struct call *call, int64_t task, unsi
             const vec_any row_max_12 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_11 = load_any(score + j * 64 + i);
+                const vec_any score_11 = load_any(score + j * 80 + i);
                 const vec_any score_new13 = exp2_any(score_11 - row_max_12);
-                store_any(score + j * 64 + i, score_new13);
+                store_any(score + j * 80 + i, score_new13);
                 row_sum_in += score_new13;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -5853,7 +5853,7 @@ static void softmax_mrope_extend_any(const struct call *call, int64_t task, unsi
                     in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
                         mask_any);
                 }
-                add_seen_any(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_any(128, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot8_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -5863,11 +5863,11 @@ static void softmax_mrope_extend_any(const struct call *call, int64_t task, unsi
         const vec_any row_sum_14 = load_any(row_sum + i);
         const mask_any t_15 = row_sum_14 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_15, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_14));
+            store_any(sum + e * 80 + i, pick_any(t_15, splat_any(0.0f), load_any(sum + e * 80 + i) / row_sum_14));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 128, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum, 80, 128, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -5894,11 +5894,11 @@ APART void softmax_mrope_extend_few_begin_any(const struct call *call, int64_t t
     float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((id(positions, (b * n_k) + max(min((r % n_q) + query_start, n_k + -1), 0), max(min(select(t < 16,
        0, select(t <  ... */
     const int64_t t_2 = n_k - 1;
@@ -5929,8 +5929,8 @@ APART void softmax_mrope_extend_few_begin_any(const struct call *call, int64_t t
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t d = 0; d < 128; d++) {
-            store_any(query + d * 64 + r, ((load_any(q_tile + d * 64 + r) * load_any(query_cos + (d % 64) * 64 + r)) +
-                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_any(query_sin + (d % 64) * 64 +
+            store_any(query + d * 64 + r, ((load_any(q_tile + d * 80 + r) * load_any(query_cos + (d % 64) * 64 + r)) +
+                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + r) * load_any(query_sin + (d % 64) * 64 +
                 r)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
         }
     }
@@ -6685,20 +6685,20 @@ static struct version attending(int64_t n_k, int64_t rows, int64_t n_q)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_mrope_extend_few_v4, .tile = 0,
-            .own = 37120, .of_pair = 256, .shared = 176896, .slot = 37376, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_mrope_extend_v4, .tile = 64, .own = 204800, .of_pair = 256};
+            .own = 40960, .of_pair = 256, .shared = 176896, .slot = 37376, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_mrope_extend_v4, .tile = 64, .own = 256000, .of_pair = 256};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_mrope_extend_few_v3, .tile = 0,
-            .own = 37120, .of_pair = 256, .shared = 176896, .slot = 37376, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_mrope_extend_v3, .tile = 64, .own = 204800, .of_pair = 256};
+            .own = 40960, .of_pair = 256, .shared = 176896, .slot = 37376, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_mrope_extend_v3, .tile = 64, .own = 256000, .of_pair = 256};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_mrope_extend_few_any, .tile = 0,
-        .own = 37120, .of_pair = 256, .shared = 176896, .slot = 37376, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_mrope_extend_any, .tile = 64, .own = 204800, .of_pair = 256};
+        .own = 40960, .of_pair = 256, .shared = 176896, .slot = 37376, .slots = 4, .together = 1};
+    return (struct version){.rows = softmax_mrope_extend_any, .tile = 64, .own = 256000, .of_pair = 256};
 }
 
 /* Returns the version that prepares keys for a state. */
@@ -6706,13 +6706,13 @@ static struct version preparing(void)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_mrope_prepare_v4, .tile = 64, .own = 98304, .of_pair = 256};
+        return (struct version){.rows = softmax_mrope_prepare_v4, .tile = 64, .own = 122880, .of_pair = 256};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_mrope_prepare_v3, .tile = 64, .own = 98304, .of_pair = 256};
+        return (struct version){.rows = softmax_mrope_prepare_v3, .tile = 64, .own = 122880, .of_pair = 256};
 #endif
-    return (struct version){.rows = softmax_mrope_prepare_any, .tile = 64, .own = 98304, .of_pair = 256};
+    return (struct version){.rows = softmax_mrope_prepare_any, .tile = 64, .own = 122880, .of_pair = 256};
 }
 
 /* Returns the largest workspace of a thread in bytes, over versions that prepare keys or read prepared keys. */

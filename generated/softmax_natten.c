@@ -25,11 +25,11 @@
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 99328 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 97280 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 99328 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 97280 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 99328 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 97280 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -917,20 +917,20 @@ TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/32, result, result_row, /*result_width=*/32, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -949,27 +949,27 @@ TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/32, results);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -991,24 +991,24 @@ TARGET_v4 static void softmax_natten_rows_v4(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 32, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 82944); /* [e: 32, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 32, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 103424); /* [e: 32, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 91136); /* [d: 32, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 113664); /* [d: 32, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 80, 16);
     /* q_tile = q_tile * 0.25503486f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.25503486f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.25503486f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1020,8 +1020,8 @@ TARGET_v4 static void softmax_natten_rows_v4(const struct call *call, int64_t ta
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 32; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum + e * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
         }
     }
     /* the ranges of j that some query of the tile may see */
@@ -1049,12 +1049,12 @@ TARGET_v4 static void softmax_natten_rows_v4(const struct call *call, int64_t ta
                 const ints_v4 t_2 = t_0 % 32;
                 vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_3 = load_v4(score + j * 80 + i);
                     const vec_v4 score_new4 = pick_v4(__builtin_convertvector(((((t_1 - ((j0 + j) / 32)) ^ ((t_1 - ((j0
                         + j) / 32)) >> 63)) - ((t_1 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_2 - ((j0 + j) % 32)) ^
                         ((t_2 - ((j0 + j) % 32)) >> 63)) - ((t_2 - ((j0 + j) % 32)) >> 63)) <= 3), mask_v4), score_3,
                         splat_v4(-INFINITY));
-                    store_v4(score + j * 64 + i, score_new4);
+                    store_v4(score + j * 80 + i, score_new4);
                     row_max_in = max_v4(row_max_in, score_new4);
                 }
                 store_v4(row_max + i, row_max_in);
@@ -1073,9 +1073,9 @@ TARGET_v4 static void softmax_natten_rows_v4(const struct call *call, int64_t ta
                 const vec_v4 row_max_8 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_7 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_7 = load_v4(score + j * 80 + i);
                     const vec_v4 score_new9 = exp2_v4(score_7 - row_max_8);
-                    store_v4(score + j * 64 + i, score_new9);
+                    store_v4(score + j * 80 + i, score_new9);
                     row_sum_in += score_new9;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1095,7 +1095,7 @@ TARGET_v4 static void softmax_natten_rows_v4(const struct call *call, int64_t ta
                             63)) - (((t_10 / 32) - t_11) >> 63)) <= 3) & (((((t_10 % 32) - t_12) ^ (((t_10 % 32) - t_12)
                             >> 63)) - (((t_10 % 32) - t_12) >> 63)) <= 3), mask_v4);
                     }
-                    add_seen_v4(32, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                    add_seen_v4(32, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                 }
             } else
                 dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1106,7 +1106,7 @@ TARGET_v4 static void softmax_natten_rows_v4(const struct call *call, int64_t ta
         const vec_v4 row_sum_13 = load_v4(row_sum + i);
         const mask_v4 t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 32; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_13));
+            store_v4(sum + e * 80 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 80 + i) / row_sum_13));
         }
     }
     if (saved_0) {
@@ -1118,7 +1118,7 @@ TARGET_v4 static void softmax_natten_rows_v4(const struct call *call, int64_t ta
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 32, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum, 80, 32, i1 - i0, out + i0 * out_row, out_row, 16);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -1453,19 +1453,19 @@ TARGET_v4 static void softmax_natten_saved_v4(const struct call *call, int64_t t
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 32, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 32, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 80, 16);
     /* q_tile = q_tile * 0.25503486f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.25503486f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.25503486f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1497,12 +1497,12 @@ TARGET_v4 static void softmax_natten_saved_v4(const struct call *call, int64_t t
                 const ints_v4 t_2 = t_0 % 32;
                 vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_3 = load_v4(score + j * 80 + i);
                     const vec_v4 score_new4 = pick_v4(__builtin_convertvector(((((t_1 - ((j0 + j) / 32)) ^ ((t_1 - ((j0
                         + j) / 32)) >> 63)) - ((t_1 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_2 - ((j0 + j) % 32)) ^
                         ((t_2 - ((j0 + j) % 32)) >> 63)) - ((t_2 - ((j0 + j) % 32)) >> 63)) <= 3), mask_v4), score_3,
                         splat_v4(-INFINITY));
-                    store_v4(score + j * 64 + i, score_new4);
+                    store_v4(score + j * 80 + i, score_new4);
                     row_max_in = max_v4(row_max_in, score_new4);
                 }
                 store_v4(row_max + i, row_max_in);
@@ -1521,9 +1521,9 @@ TARGET_v4 static void softmax_natten_saved_v4(const struct call *call, int64_t t
                 const vec_v4 row_max_8 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_7 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_7 = load_v4(score + j * 80 + i);
                     const vec_v4 score_new9 = exp2_v4(score_7 - row_max_8);
-                    store_v4(score + j * 64 + i, score_new9);
+                    store_v4(score + j * 80 + i, score_new9);
                     row_sum_in += score_new9;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1558,12 +1558,12 @@ TARGET_v4 static void softmax_natten_row_sums_v4(const struct call *call, int64_
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 8448); /* [e: 32, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 10496); /* [e: 32, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64, 16);
+    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 80, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 16);
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 80, 16);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(result + i, splat_v4(0.0f));
@@ -1576,7 +1576,7 @@ TARGET_v4 static void softmax_natten_row_sums_v4(const struct call *call, int64_
         }
         for (int64_t e = 0; e < 32; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                result_in[vector] += load_v4(dout_tile + e * 64 + i) * (-load_v4(out_tile + e * 64 + i));
+                result_in[vector] += load_v4(dout_tile + e * 80 + i) * (-load_v4(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1611,21 +1611,21 @@ TARGET_v4 static void softmax_natten_dq_v4(const struct call *call, int64_t task
     const int64_t dout_row = call->p.dout.row;
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [j: 288, i: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [d: 32, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 155648); /* [d: 32, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [j: 288, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [d: 32, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 194560); /* [d: 32, i: 64 of 80] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
-    float *const q_tile = (float *)(void *)(work + 163840); /* [d: 32, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 172032); /* [e: 32, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 180224); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 180480); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 204800); /* [d: 32, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 215040); /* [e: 32, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 225280); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 225536); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 80, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 16);
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 80, 16);
     /* saved_0_tile = saved_0, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
@@ -1635,9 +1635,9 @@ TARGET_v4 static void softmax_natten_dq_v4(const struct call *call, int64_t task
     /* q_tile = q_tile * 0.25503486f; sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.25503486f);
-            store_v4(sum + d * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + d * 64 + i, splat_v4(0.0f));
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.25503486f);
+            store_v4(sum + d * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + d * 80 + i, splat_v4(0.0f));
         }
     }
     /* the ranges of j that some query of the tile may see */
@@ -1662,8 +1662,8 @@ TARGET_v4 static void softmax_natten_dq_v4(const struct call *call, int64_t task
                 const vec_v4 row_0_tile_0 = load_v4(row_0_tile + i);
                 const vec_v4 saved_0_tile_1 = load_v4(saved_0_tile + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, (load_v4(score_2 + j * 64 + i) + row_0_tile_0) * (exp2_v4(load_v4(score
-                        + j * 64 + i) - saved_0_tile_1) * 0.176776695f));
+                    store_v4(score + j * 80 + i, (load_v4(score_2 + j * 80 + i) + row_0_tile_0) * (exp2_v4(load_v4(score
+                        + j * 80 + i) - saved_0_tile_1) * 0.176776695f));
                 }
             }
             /* score = select((abs(((i + query_start) / 32) - (j / 32)) <= 3) && (abs(((i + query_start) % 32) - (j %
@@ -1673,10 +1673,10 @@ TARGET_v4 static void softmax_natten_dq_v4(const struct call *call, int64_t task
                 const ints_v4 t_3 = t_2 / 32;
                 const ints_v4 t_4 = t_2 % 32;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((((t_3 - ((j0 + j) / 32)) ^ ((t_3 -
+                    store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector(((((t_3 - ((j0 + j) / 32)) ^ ((t_3 -
                         ((j0 + j) / 32)) >> 63)) - ((t_3 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_4 - ((j0 + j) % 32)) ^
                         ((t_4 - ((j0 + j) % 32)) >> 63)) - ((t_4 - ((j0 + j) % 32)) >> 63)) <= 3), mask_v4),
-                        load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                        load_v4(score + j * 80 + i), splat_v4(0.0f)));
                 }
             }
             /* sum[d][i] += sum over j of k * score */
@@ -1694,7 +1694,7 @@ TARGET_v4 static void softmax_natten_dq_v4(const struct call *call, int64_t task
                             - (((t_5 / 32) - t_6) >> 63)) <= 3) & (((((t_5 % 32) - t_7) ^ (((t_5 % 32) - t_7) >> 63)) -
                             (((t_5 % 32) - t_7) >> 63)) <= 3), mask_v4);
                     }
-                    add_seen_v4(32, sum, 64, k + j0 * k_row + j * k_row, 1, score + j * 64, in_region, i1 - i0);
+                    add_seen_v4(32, sum, 80, k + j0 * k_row + j * k_row, 1, score + j * 80, in_region, i1 - i0);
                 }
             } else
                 dot9_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, score, sum, sum_compensation);
@@ -1703,12 +1703,12 @@ TARGET_v4 static void softmax_natten_dq_v4(const struct call *call, int64_t task
     /* sum = sum */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + d * 64 + i, load_v4(sum + d * 64 + i));
+            store_v4(sum + d * 80 + i, load_v4(sum + d * 80 + i));
         }
     }
     if (dq) {
         /* dq = sum, transposed back */
-        transpose_out_v4(sum, 64, 32, i1 - i0, dq + i0 * dq_row, dq_row, 16);
+        transpose_out_v4(sum, 80, 32, i1 - i0, dq + i0 * dq_row, dq_row, 16);
     }
 }
 
@@ -1738,40 +1738,40 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 32, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 155648); /* [e: 32, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 163840); /* [d: 32, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 172032); /* [d: 32, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 32, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 194560); /* [e: 32, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 204800); /* [d: 32, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 215040); /* [d: 32, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 180224); /* [d: 32, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 188416); /* [e: 32, j: 64] */
+    float *const k_tile = (float *)(void *)(work + 225280); /* [d: 32, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 235520); /* [e: 32, j: 64 of 80] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 16);
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 80, 16);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64, 16);
+        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 80, 16);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 32; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
+                store_v4(sum + e * 80 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 80 + j, splat_v4(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.25503486f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.25503486f);
-            store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
-            store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
+            store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * 0.25503486f);
+            store_v4(sum_2 + d * 80 + j, splat_v4(0.0f));
+            store_v4(sum_2_compensation + d * 80 + j, splat_v4(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -1803,7 +1803,7 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
                 /* score = exp2(score - saved_0) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(score + i * 64 + j, exp2_v4(load_v4(score + i * 64 + j) - (saved_0[m * saved_0_head +
+                        store_v4(score + i * 80 + j, exp2_v4(load_v4(score + i * 80 + j) - (saved_0[m * saved_0_head +
                             (i0 + i)])));
                     }
                 }
@@ -1814,11 +1814,11 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
                     const ints_v4 t_1 = t_0 / 32;
                     const ints_v4 t_2 = t_0 % 32;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector((((((((i0 + i) + query_start) / 32)
+                        store_v4(score + i * 80 + j, pick_v4(__builtin_convertvector((((((((i0 + i) + query_start) / 32)
                             - t_1) ^ (((((i0 + i) + query_start) / 32) - t_1) >> 63)) - (((((i0 + i) + query_start) /
                             32) - t_1) >> 63)) <= 3) & (((((((i0 + i) + query_start) % 32) - t_2) ^ (((((i0 + i) +
                             query_start) % 32) - t_2) >> 63)) - (((((i0 + i) + query_start) % 32) - t_2) >> 63)) <= 3),
-                            mask_v4), load_v4(score + i * 64 + j), splat_v4(0.0f)));
+                            mask_v4), load_v4(score + i * 80 + j), splat_v4(0.0f)));
                     }
                 }
                 if (dv) {
@@ -1838,8 +1838,8 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
                                     >> 63)) - ((t_3 - (t_4 / 32)) >> 63)) <= 3) & ((((t_5 - (t_4 % 32)) ^ ((t_5 - (t_4 %
                                     32)) >> 63)) - ((t_5 - (t_4 % 32)) >> 63)) <= 3), mask_v4);
                             }
-                            add_seen_v4(32, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                                score + i * 64, in_region, j1 - j0);
+                            add_seen_v4(32, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                                score + i * 80, in_region, j1 - j0);
                         }
                     } else
                         dot9_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
@@ -1850,8 +1850,8 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
                     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                                store_v4(score_2 + i * 64 + j, (load_v4(score_2 + i * 64 + j) + (row_0[m * row_0_head +
-                                    (i0 + i)])) * (load_v4(score + i * 64 + j) * 0.176776695f));
+                                store_v4(score_2 + i * 80 + j, (load_v4(score_2 + i * 80 + j) + (row_0[m * row_0_head +
+                                    (i0 + i)])) * (load_v4(score + i * 80 + j) * 0.176776695f));
                             }
                         }
                     }
@@ -1862,11 +1862,11 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
                         const ints_v4 t_7 = t_6 / 32;
                         const ints_v4 t_8 = t_6 % 32;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector((((((((i0 + i) + query_start)
+                            store_v4(score_2 + i * 80 + j, pick_v4(__builtin_convertvector((((((((i0 + i) + query_start)
                                 / 32) - t_7) ^ (((((i0 + i) + query_start) / 32) - t_7) >> 63)) - (((((i0 + i) +
                                 query_start) / 32) - t_7) >> 63)) <= 3) & (((((((i0 + i) + query_start) % 32) - t_8) ^
                                 (((((i0 + i) + query_start) % 32) - t_8) >> 63)) - (((((i0 + i) + query_start) % 32) -
-                                t_8) >> 63)) <= 3), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
+                                t_8) >> 63)) <= 3), mask_v4), load_v4(score_2 + i * 80 + j), splat_v4(0.0f)));
                         }
                     }
                     /* sum_2[d][j] += sum over i of q * score_2 */
@@ -1885,7 +1885,7 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
                                     32)) >> 63)) - ((t_9 - (t_10 / 32)) >> 63)) <= 3) & ((((t_11 - (t_10 % 32)) ^ ((t_11
                                     - (t_10 % 32)) >> 63)) - ((t_11 - (t_10 % 32)) >> 63)) <= 3), mask_v4);
                             }
-                            add_seen_v4(32, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                            add_seen_v4(32, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                                 in_region, j1 - j0);
                         }
                     } else
@@ -1899,7 +1899,7 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 32; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
+                store_v4(sum_2 + d * 80 + j, load_v4(sum_2 + d * 80 + j));
             }
         }
     }
@@ -1907,17 +1907,17 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
         /* sum = sum */
         for (int64_t e = 0; e < 32; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
+                store_v4(sum + e * 80 + j, load_v4(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 64, 32, j1 - j0, dk + j0 * dk_row, dk_row, 16);
+        transpose_out_v4(sum_2, 80, 32, j1 - j0, dk + j0 * dk_row, dk_row, 16);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 64, 32, j1 - j0, dv + j0 * dv_row, dv_row, 16);
+        transpose_out_v4(sum, 80, 32, j1 - j0, dv + j0 * dv_row, dv_row, 16);
     }
 }
 #endif
@@ -2633,20 +2633,20 @@ TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/32, result, result_row, /*result_width=*/32, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -2665,27 +2665,27 @@ TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/32, results);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -2707,24 +2707,24 @@ TARGET_v3 static void softmax_natten_rows_v3(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 32, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 82944); /* [e: 32, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 32, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 103424); /* [e: 32, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 91136); /* [d: 32, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 113664); /* [d: 32, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 80, 8);
     /* q_tile = q_tile * 0.25503486f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.25503486f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.25503486f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2736,8 +2736,8 @@ TARGET_v3 static void softmax_natten_rows_v3(const struct call *call, int64_t ta
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 32; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum + e * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
         }
     }
     /* the ranges of j that some query of the tile may see */
@@ -2765,12 +2765,12 @@ TARGET_v3 static void softmax_natten_rows_v3(const struct call *call, int64_t ta
                 const ints_v3 t_2 = t_0 % 32;
                 vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_3 = load_v3(score + j * 80 + i);
                     const vec_v3 score_new4 = pick_v3(__builtin_convertvector(((((t_1 - ((j0 + j) / 32)) ^ ((t_1 - ((j0
                         + j) / 32)) >> 63)) - ((t_1 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_2 - ((j0 + j) % 32)) ^
                         ((t_2 - ((j0 + j) % 32)) >> 63)) - ((t_2 - ((j0 + j) % 32)) >> 63)) <= 3), mask_v3), score_3,
                         splat_v3(-INFINITY));
-                    store_v3(score + j * 64 + i, score_new4);
+                    store_v3(score + j * 80 + i, score_new4);
                     row_max_in = max_v3(row_max_in, score_new4);
                 }
                 store_v3(row_max + i, row_max_in);
@@ -2789,9 +2789,9 @@ TARGET_v3 static void softmax_natten_rows_v3(const struct call *call, int64_t ta
                 const vec_v3 row_max_8 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_7 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_7 = load_v3(score + j * 80 + i);
                     const vec_v3 score_new9 = exp2_v3(score_7 - row_max_8);
-                    store_v3(score + j * 64 + i, score_new9);
+                    store_v3(score + j * 80 + i, score_new9);
                     row_sum_in += score_new9;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -2811,7 +2811,7 @@ TARGET_v3 static void softmax_natten_rows_v3(const struct call *call, int64_t ta
                             63)) - (((t_10 / 32) - t_11) >> 63)) <= 3) & (((((t_10 % 32) - t_12) ^ (((t_10 % 32) - t_12)
                             >> 63)) - (((t_10 % 32) - t_12) >> 63)) <= 3), mask_v3);
                     }
-                    add_seen_v3(32, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                    add_seen_v3(32, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                 }
             } else
                 dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -2822,7 +2822,7 @@ TARGET_v3 static void softmax_natten_rows_v3(const struct call *call, int64_t ta
         const vec_v3 row_sum_13 = load_v3(row_sum + i);
         const mask_v3 t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 32; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_13));
+            store_v3(sum + e * 80 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 80 + i) / row_sum_13));
         }
     }
     if (saved_0) {
@@ -2834,7 +2834,7 @@ TARGET_v3 static void softmax_natten_rows_v3(const struct call *call, int64_t ta
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 32, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum, 80, 32, i1 - i0, out + i0 * out_row, out_row, 8);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -3169,19 +3169,19 @@ TARGET_v3 static void softmax_natten_saved_v3(const struct call *call, int64_t t
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 32, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 32, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 80, 8);
     /* q_tile = q_tile * 0.25503486f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.25503486f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.25503486f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3213,12 +3213,12 @@ TARGET_v3 static void softmax_natten_saved_v3(const struct call *call, int64_t t
                 const ints_v3 t_2 = t_0 % 32;
                 vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_3 = load_v3(score + j * 80 + i);
                     const vec_v3 score_new4 = pick_v3(__builtin_convertvector(((((t_1 - ((j0 + j) / 32)) ^ ((t_1 - ((j0
                         + j) / 32)) >> 63)) - ((t_1 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_2 - ((j0 + j) % 32)) ^
                         ((t_2 - ((j0 + j) % 32)) >> 63)) - ((t_2 - ((j0 + j) % 32)) >> 63)) <= 3), mask_v3), score_3,
                         splat_v3(-INFINITY));
-                    store_v3(score + j * 64 + i, score_new4);
+                    store_v3(score + j * 80 + i, score_new4);
                     row_max_in = max_v3(row_max_in, score_new4);
                 }
                 store_v3(row_max + i, row_max_in);
@@ -3237,9 +3237,9 @@ TARGET_v3 static void softmax_natten_saved_v3(const struct call *call, int64_t t
                 const vec_v3 row_max_8 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_7 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_7 = load_v3(score + j * 80 + i);
                     const vec_v3 score_new9 = exp2_v3(score_7 - row_max_8);
-                    store_v3(score + j * 64 + i, score_new9);
+                    store_v3(score + j * 80 + i, score_new9);
                     row_sum_in += score_new9;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -3274,12 +3274,12 @@ TARGET_v3 static void softmax_natten_row_sums_v3(const struct call *call, int64_
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 8448); /* [e: 32, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 10496); /* [e: 32, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64, 8);
+    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 80, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 8);
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 80, 8);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(result + i, splat_v3(0.0f));
@@ -3292,7 +3292,7 @@ TARGET_v3 static void softmax_natten_row_sums_v3(const struct call *call, int64_
         }
         for (int64_t e = 0; e < 32; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                result_in[vector] += load_v3(dout_tile + e * 64 + i) * (-load_v3(out_tile + e * 64 + i));
+                result_in[vector] += load_v3(dout_tile + e * 80 + i) * (-load_v3(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -3327,21 +3327,21 @@ TARGET_v3 static void softmax_natten_dq_v3(const struct call *call, int64_t task
     const int64_t dout_row = call->p.dout.row;
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [j: 288, i: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [d: 32, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 155648); /* [d: 32, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [j: 288, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [d: 32, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 194560); /* [d: 32, i: 64 of 80] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
-    float *const q_tile = (float *)(void *)(work + 163840); /* [d: 32, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 172032); /* [e: 32, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 180224); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 180480); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 204800); /* [d: 32, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 215040); /* [e: 32, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 225280); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 225536); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 80, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 8);
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 80, 8);
     /* saved_0_tile = saved_0, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
@@ -3351,9 +3351,9 @@ TARGET_v3 static void softmax_natten_dq_v3(const struct call *call, int64_t task
     /* q_tile = q_tile * 0.25503486f; sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.25503486f);
-            store_v3(sum + d * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + d * 64 + i, splat_v3(0.0f));
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.25503486f);
+            store_v3(sum + d * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + d * 80 + i, splat_v3(0.0f));
         }
     }
     /* the ranges of j that some query of the tile may see */
@@ -3378,8 +3378,8 @@ TARGET_v3 static void softmax_natten_dq_v3(const struct call *call, int64_t task
                 const vec_v3 row_0_tile_0 = load_v3(row_0_tile + i);
                 const vec_v3 saved_0_tile_1 = load_v3(saved_0_tile + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, (load_v3(score_2 + j * 64 + i) + row_0_tile_0) * (exp2_v3(load_v3(score
-                        + j * 64 + i) - saved_0_tile_1) * 0.176776695f));
+                    store_v3(score + j * 80 + i, (load_v3(score_2 + j * 80 + i) + row_0_tile_0) * (exp2_v3(load_v3(score
+                        + j * 80 + i) - saved_0_tile_1) * 0.176776695f));
                 }
             }
             /* score = select((abs(((i + query_start) / 32) - (j / 32)) <= 3) && (abs(((i + query_start) % 32) - (j %
@@ -3389,10 +3389,10 @@ TARGET_v3 static void softmax_natten_dq_v3(const struct call *call, int64_t task
                 const ints_v3 t_3 = t_2 / 32;
                 const ints_v3 t_4 = t_2 % 32;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((((t_3 - ((j0 + j) / 32)) ^ ((t_3 -
+                    store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector(((((t_3 - ((j0 + j) / 32)) ^ ((t_3 -
                         ((j0 + j) / 32)) >> 63)) - ((t_3 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_4 - ((j0 + j) % 32)) ^
                         ((t_4 - ((j0 + j) % 32)) >> 63)) - ((t_4 - ((j0 + j) % 32)) >> 63)) <= 3), mask_v3),
-                        load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                        load_v3(score + j * 80 + i), splat_v3(0.0f)));
                 }
             }
             /* sum[d][i] += sum over j of k * score */
@@ -3410,7 +3410,7 @@ TARGET_v3 static void softmax_natten_dq_v3(const struct call *call, int64_t task
                             (((t_5 / 32) - t_6) >> 63)) <= 3) & (((((t_5 % 32) - t_7) ^ (((t_5 % 32) - t_7) >> 63)) -
                             (((t_5 % 32) - t_7) >> 63)) <= 3), mask_v3);
                     }
-                    add_seen_v3(32, sum, 64, k + j0 * k_row + j * k_row, 1, score + j * 64, in_region, i1 - i0);
+                    add_seen_v3(32, sum, 80, k + j0 * k_row + j * k_row, 1, score + j * 80, in_region, i1 - i0);
                 }
             } else
                 dot9_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, score, sum, sum_compensation);
@@ -3419,12 +3419,12 @@ TARGET_v3 static void softmax_natten_dq_v3(const struct call *call, int64_t task
     /* sum = sum */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + d * 64 + i, load_v3(sum + d * 64 + i));
+            store_v3(sum + d * 80 + i, load_v3(sum + d * 80 + i));
         }
     }
     if (dq) {
         /* dq = sum, transposed back */
-        transpose_out_v3(sum, 64, 32, i1 - i0, dq + i0 * dq_row, dq_row, 8);
+        transpose_out_v3(sum, 80, 32, i1 - i0, dq + i0 * dq_row, dq_row, 8);
     }
 }
 
@@ -3454,40 +3454,40 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 32, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 155648); /* [e: 32, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 163840); /* [d: 32, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 172032); /* [d: 32, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 32, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 194560); /* [e: 32, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 204800); /* [d: 32, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 215040); /* [d: 32, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 180224); /* [d: 32, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 188416); /* [e: 32, j: 64] */
+    float *const k_tile = (float *)(void *)(work + 225280); /* [d: 32, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 235520); /* [e: 32, j: 64 of 80] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 8);
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 80, 8);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64, 8);
+        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 80, 8);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 32; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
+                store_v3(sum + e * 80 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 80 + j, splat_v3(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.25503486f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.25503486f);
-            store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
-            store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
+            store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * 0.25503486f);
+            store_v3(sum_2 + d * 80 + j, splat_v3(0.0f));
+            store_v3(sum_2_compensation + d * 80 + j, splat_v3(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -3519,7 +3519,7 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
                 /* score = exp2(score - saved_0) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(score + i * 64 + j, exp2_v3(load_v3(score + i * 64 + j) - (saved_0[m * saved_0_head +
+                        store_v3(score + i * 80 + j, exp2_v3(load_v3(score + i * 80 + j) - (saved_0[m * saved_0_head +
                             (i0 + i)])));
                     }
                 }
@@ -3530,11 +3530,11 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
                     const ints_v3 t_1 = t_0 / 32;
                     const ints_v3 t_2 = t_0 % 32;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector((((((((i0 + i) + query_start) / 32)
+                        store_v3(score + i * 80 + j, pick_v3(__builtin_convertvector((((((((i0 + i) + query_start) / 32)
                             - t_1) ^ (((((i0 + i) + query_start) / 32) - t_1) >> 63)) - (((((i0 + i) + query_start) /
                             32) - t_1) >> 63)) <= 3) & (((((((i0 + i) + query_start) % 32) - t_2) ^ (((((i0 + i) +
                             query_start) % 32) - t_2) >> 63)) - (((((i0 + i) + query_start) % 32) - t_2) >> 63)) <= 3),
-                            mask_v3), load_v3(score + i * 64 + j), splat_v3(0.0f)));
+                            mask_v3), load_v3(score + i * 80 + j), splat_v3(0.0f)));
                     }
                 }
                 if (dv) {
@@ -3554,8 +3554,8 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
                                     >> 63)) - ((t_3 - (t_4 / 32)) >> 63)) <= 3) & ((((t_5 - (t_4 % 32)) ^ ((t_5 - (t_4 %
                                     32)) >> 63)) - ((t_5 - (t_4 % 32)) >> 63)) <= 3), mask_v3);
                             }
-                            add_seen_v3(32, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                                score + i * 64, in_region, j1 - j0);
+                            add_seen_v3(32, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                                score + i * 80, in_region, j1 - j0);
                         }
                     } else
                         dot9_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
@@ -3566,8 +3566,8 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
                     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                store_v3(score_2 + i * 64 + j, (load_v3(score_2 + i * 64 + j) + (row_0[m * row_0_head +
-                                    (i0 + i)])) * (load_v3(score + i * 64 + j) * 0.176776695f));
+                                store_v3(score_2 + i * 80 + j, (load_v3(score_2 + i * 80 + j) + (row_0[m * row_0_head +
+                                    (i0 + i)])) * (load_v3(score + i * 80 + j) * 0.176776695f));
                             }
                         }
                     }
@@ -3578,11 +3578,11 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
                         const ints_v3 t_7 = t_6 / 32;
                         const ints_v3 t_8 = t_6 % 32;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector((((((((i0 + i) + query_start)
+                            store_v3(score_2 + i * 80 + j, pick_v3(__builtin_convertvector((((((((i0 + i) + query_start)
                                 / 32) - t_7) ^ (((((i0 + i) + query_start) / 32) - t_7) >> 63)) - (((((i0 + i) +
                                 query_start) / 32) - t_7) >> 63)) <= 3) & (((((((i0 + i) + query_start) % 32) - t_8) ^
                                 (((((i0 + i) + query_start) % 32) - t_8) >> 63)) - (((((i0 + i) + query_start) % 32) -
-                                t_8) >> 63)) <= 3), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
+                                t_8) >> 63)) <= 3), mask_v3), load_v3(score_2 + i * 80 + j), splat_v3(0.0f)));
                         }
                     }
                     /* sum_2[d][j] += sum over i of q * score_2 */
@@ -3601,7 +3601,7 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
                                     >> 63)) - ((t_9 - (t_10 / 32)) >> 63)) <= 3) & ((((t_11 - (t_10 % 32)) ^ ((t_11 -
                                     (t_10 % 32)) >> 63)) - ((t_11 - (t_10 % 32)) >> 63)) <= 3), mask_v3);
                             }
-                            add_seen_v3(32, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                            add_seen_v3(32, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                                 in_region, j1 - j0);
                         }
                     } else
@@ -3615,7 +3615,7 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 32; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
+                store_v3(sum_2 + d * 80 + j, load_v3(sum_2 + d * 80 + j));
             }
         }
     }
@@ -3623,17 +3623,17 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
         /* sum = sum */
         for (int64_t e = 0; e < 32; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
+                store_v3(sum + e * 80 + j, load_v3(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 64, 32, j1 - j0, dk + j0 * dk_row, dk_row, 8);
+        transpose_out_v3(sum_2, 80, 32, j1 - j0, dk + j0 * dk_row, dk_row, 8);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 64, 32, j1 - j0, dv + j0 * dv_row, dv_row, 8);
+        transpose_out_v3(sum, 80, 32, j1 - j0, dv + j0 * dv_row, dv_row, 8);
     }
 }
 #endif
@@ -4331,20 +4331,20 @@ APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/32, result, result_row, /*result_width=*/32, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -4363,27 +4363,27 @@ APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b,
 APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot7_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/32, results);
 }
 APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -4405,24 +4405,24 @@ static void softmax_natten_rows_any(const struct call *call, int64_t task, unsig
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 32, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 82944); /* [e: 32, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 32, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 103424); /* [e: 32, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 91136); /* [d: 32, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 113664); /* [d: 32, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 80, 4);
     /* q_tile = q_tile * 0.25503486f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.25503486f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.25503486f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4434,8 +4434,8 @@ static void softmax_natten_rows_any(const struct call *call, int64_t task, unsig
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 32; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            store_any(sum + e * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
         }
     }
     /* the ranges of j that some query of the tile may see */
@@ -4463,12 +4463,12 @@ static void softmax_natten_rows_any(const struct call *call, int64_t task, unsig
                 const ints_any t_2 = t_0 % 32;
                 vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_3 = load_any(score + j * 64 + i);
+                    const vec_any score_3 = load_any(score + j * 80 + i);
                     const vec_any score_new4 = pick_any(__builtin_convertvector(((((t_1 - ((j0 + j) / 32)) ^ ((t_1 -
                         ((j0 + j) / 32)) >> 63)) - ((t_1 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_2 - ((j0 + j) % 32)) ^
                         ((t_2 - ((j0 + j) % 32)) >> 63)) - ((t_2 - ((j0 + j) % 32)) >> 63)) <= 3), mask_any), score_3,
                         splat_any(-INFINITY));
-                    store_any(score + j * 64 + i, score_new4);
+                    store_any(score + j * 80 + i, score_new4);
                     row_max_in = max_any(row_max_in, score_new4);
                 }
                 store_any(row_max + i, row_max_in);
@@ -4487,9 +4487,9 @@ static void softmax_natten_rows_any(const struct call *call, int64_t task, unsig
                 const vec_any row_max_8 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_7 = load_any(score + j * 64 + i);
+                    const vec_any score_7 = load_any(score + j * 80 + i);
                     const vec_any score_new9 = exp2_any(score_7 - row_max_8);
-                    store_any(score + j * 64 + i, score_new9);
+                    store_any(score + j * 80 + i, score_new9);
                     row_sum_in += score_new9;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -4509,7 +4509,7 @@ static void softmax_natten_rows_any(const struct call *call, int64_t task, unsig
                             63)) - (((t_10 / 32) - t_11) >> 63)) <= 3) & (((((t_10 % 32) - t_12) ^ (((t_10 % 32) - t_12)
                             >> 63)) - (((t_10 % 32) - t_12) >> 63)) <= 3), mask_any);
                     }
-                    add_seen_any(32, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                    add_seen_any(32, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
                 }
             } else
                 dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -4520,7 +4520,7 @@ static void softmax_natten_rows_any(const struct call *call, int64_t task, unsig
         const vec_any row_sum_13 = load_any(row_sum + i);
         const mask_any t_14 = row_sum_13 == 0.0f;
         for (int64_t e = 0; e < 32; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_13));
+            store_any(sum + e * 80 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 80 + i) / row_sum_13));
         }
     }
     if (saved_0) {
@@ -4532,7 +4532,7 @@ static void softmax_natten_rows_any(const struct call *call, int64_t task, unsig
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 32, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum, 80, 32, i1 - i0, out + i0 * out_row, out_row, 4);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -4868,19 +4868,19 @@ static void softmax_natten_saved_any(const struct call *call, int64_t task, unsi
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 32, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 32, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 80, 4);
     /* q_tile = q_tile * 0.25503486f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.25503486f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.25503486f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4912,12 +4912,12 @@ static void softmax_natten_saved_any(const struct call *call, int64_t task, unsi
                 const ints_any t_2 = t_0 % 32;
                 vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_3 = load_any(score + j * 64 + i);
+                    const vec_any score_3 = load_any(score + j * 80 + i);
                     const vec_any score_new4 = pick_any(__builtin_convertvector(((((t_1 - ((j0 + j) / 32)) ^ ((t_1 -
                         ((j0 + j) / 32)) >> 63)) - ((t_1 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_2 - ((j0 + j) % 32)) ^
                         ((t_2 - ((j0 + j) % 32)) >> 63)) - ((t_2 - ((j0 + j) % 32)) >> 63)) <= 3), mask_any), score_3,
                         splat_any(-INFINITY));
-                    store_any(score + j * 64 + i, score_new4);
+                    store_any(score + j * 80 + i, score_new4);
                     row_max_in = max_any(row_max_in, score_new4);
                 }
                 store_any(row_max + i, row_max_in);
@@ -4936,9 +4936,9 @@ static void softmax_natten_saved_any(const struct call *call, int64_t task, unsi
                 const vec_any row_max_8 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_7 = load_any(score + j * 64 + i);
+                    const vec_any score_7 = load_any(score + j * 80 + i);
                     const vec_any score_new9 = exp2_any(score_7 - row_max_8);
-                    store_any(score + j * 64 + i, score_new9);
+                    store_any(score + j * 80 + i, score_new9);
                     row_sum_in += score_new9;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -4973,12 +4973,12 @@ static void softmax_natten_row_sums_any(const struct call *call, int64_t task, u
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 8448); /* [e: 32, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 10496); /* [e: 32, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64, 4);
+    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 80, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 4);
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 80, 4);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(result + i, splat_any(0.0f));
@@ -4991,7 +4991,7 @@ static void softmax_natten_row_sums_any(const struct call *call, int64_t task, u
         }
         for (int64_t e = 0; e < 32; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                result_in[vector] += load_any(dout_tile + e * 64 + i) * (-load_any(out_tile + e * 64 + i));
+                result_in[vector] += load_any(dout_tile + e * 80 + i) * (-load_any(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -5026,21 +5026,21 @@ static void softmax_natten_dq_any(const struct call *call, int64_t task, unsigne
     const int64_t dout_row = call->p.dout.row;
     const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [j: 288, i: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [d: 32, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 155648); /* [d: 32, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [j: 288, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [d: 32, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 194560); /* [d: 32, i: 64 of 80] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
-    float *const q_tile = (float *)(void *)(work + 163840); /* [d: 32, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 172032); /* [e: 32, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 180224); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 180480); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 204800); /* [d: 32, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 215040); /* [e: 32, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 225280); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 225536); /* [i: 64] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 80, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 4);
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 80, 4);
     /* saved_0_tile = saved_0, with zeros beyond the last row */
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
@@ -5050,9 +5050,9 @@ static void softmax_natten_dq_any(const struct call *call, int64_t task, unsigne
     /* q_tile = q_tile * 0.25503486f; sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.25503486f);
-            store_any(sum + d * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + d * 64 + i, splat_any(0.0f));
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.25503486f);
+            store_any(sum + d * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + d * 80 + i, splat_any(0.0f));
         }
     }
     /* the ranges of j that some query of the tile may see */
@@ -5077,8 +5077,8 @@ static void softmax_natten_dq_any(const struct call *call, int64_t task, unsigne
                 const vec_any row_0_tile_0 = load_any(row_0_tile + i);
                 const vec_any saved_0_tile_1 = load_any(saved_0_tile + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, (load_any(score_2 + j * 64 + i) + row_0_tile_0) *
-                        (exp2_any(load_any(score + j * 64 + i) - saved_0_tile_1) * 0.176776695f));
+                    store_any(score + j * 80 + i, (load_any(score_2 + j * 80 + i) + row_0_tile_0) *
+                        (exp2_any(load_any(score + j * 80 + i) - saved_0_tile_1) * 0.176776695f));
                 }
             }
             /* score = select((abs(((i + query_start) / 32) - (j / 32)) <= 3) && (abs(((i + query_start) % 32) - (j %
@@ -5088,10 +5088,10 @@ static void softmax_natten_dq_any(const struct call *call, int64_t task, unsigne
                 const ints_any t_3 = t_2 / 32;
                 const ints_any t_4 = t_2 % 32;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((((t_3 - ((j0 + j) / 32)) ^ ((t_3 -
+                    store_any(score + j * 80 + i, pick_any(__builtin_convertvector(((((t_3 - ((j0 + j) / 32)) ^ ((t_3 -
                         ((j0 + j) / 32)) >> 63)) - ((t_3 - ((j0 + j) / 32)) >> 63)) <= 3) & ((((t_4 - ((j0 + j) % 32)) ^
                         ((t_4 - ((j0 + j) % 32)) >> 63)) - ((t_4 - ((j0 + j) % 32)) >> 63)) <= 3), mask_any),
-                        load_any(score + j * 64 + i), splat_any(0.0f)));
+                        load_any(score + j * 80 + i), splat_any(0.0f)));
                 }
             }
             /* sum[d][i] += sum over j of k * score */
@@ -5109,7 +5109,7 @@ static void softmax_natten_dq_any(const struct call *call, int64_t task, unsigne
                             (((t_5 / 32) - t_6) >> 63)) <= 3) & (((((t_5 % 32) - t_7) ^ (((t_5 % 32) - t_7) >> 63)) -
                             (((t_5 % 32) - t_7) >> 63)) <= 3), mask_any);
                     }
-                    add_seen_any(32, sum, 64, k + j0 * k_row + j * k_row, 1, score + j * 64, in_region, i1 - i0);
+                    add_seen_any(32, sum, 80, k + j0 * k_row + j * k_row, 1, score + j * 80, in_region, i1 - i0);
                 }
             } else
                 dot9_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, score, sum, sum_compensation);
@@ -5118,12 +5118,12 @@ static void softmax_natten_dq_any(const struct call *call, int64_t task, unsigne
     /* sum = sum */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + d * 64 + i, load_any(sum + d * 64 + i));
+            store_any(sum + d * 80 + i, load_any(sum + d * 80 + i));
         }
     }
     if (dq) {
         /* dq = sum, transposed back */
-        transpose_out_any(sum, 64, 32, i1 - i0, dq + i0 * dq_row, dq_row, 4);
+        transpose_out_any(sum, 80, 32, i1 - i0, dq + i0 * dq_row, dq_row, 4);
     }
 }
 
@@ -5153,40 +5153,40 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 32, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 155648); /* [e: 32, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 163840); /* [d: 32, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 172032); /* [d: 32, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 32, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 194560); /* [e: 32, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 204800); /* [d: 32, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 215040); /* [d: 32, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 180224); /* [d: 32, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 188416); /* [e: 32, j: 64] */
+    float *const k_tile = (float *)(void *)(work + 225280); /* [d: 32, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 235520); /* [e: 32, j: 64 of 80] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 4);
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 80, 4);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64, 4);
+        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 80, 4);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 32; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
+                store_any(sum + e * 80 + j, splat_any(0.0f));
+                store_any(sum_compensation + e * 80 + j, splat_any(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.25503486f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.25503486f);
-            store_any(sum_2 + d * 64 + j, splat_any(0.0f));
-            store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
+            store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * 0.25503486f);
+            store_any(sum_2 + d * 80 + j, splat_any(0.0f));
+            store_any(sum_2_compensation + d * 80 + j, splat_any(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -5218,7 +5218,7 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
                 /* score = exp2(score - saved_0) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(score + i * 64 + j, exp2_any(load_any(score + i * 64 + j) - (saved_0[m * saved_0_head
+                        store_any(score + i * 80 + j, exp2_any(load_any(score + i * 80 + j) - (saved_0[m * saved_0_head
                             + (i0 + i)])));
                     }
                 }
@@ -5229,11 +5229,11 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
                     const ints_any t_1 = t_0 / 32;
                     const ints_any t_2 = t_0 % 32;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector((((((((i0 + i) + query_start) /
+                        store_any(score + i * 80 + j, pick_any(__builtin_convertvector((((((((i0 + i) + query_start) /
                             32) - t_1) ^ (((((i0 + i) + query_start) / 32) - t_1) >> 63)) - (((((i0 + i) + query_start)
                             / 32) - t_1) >> 63)) <= 3) & (((((((i0 + i) + query_start) % 32) - t_2) ^ (((((i0 + i) +
                             query_start) % 32) - t_2) >> 63)) - (((((i0 + i) + query_start) % 32) - t_2) >> 63)) <= 3),
-                            mask_any), load_any(score + i * 64 + j), splat_any(0.0f)));
+                            mask_any), load_any(score + i * 80 + j), splat_any(0.0f)));
                     }
                 }
                 if (dv) {
@@ -5253,8 +5253,8 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
                                     >> 63)) - ((t_3 - (t_4 / 32)) >> 63)) <= 3) & ((((t_5 - (t_4 % 32)) ^ ((t_5 - (t_4 %
                                     32)) >> 63)) - ((t_5 - (t_4 % 32)) >> 63)) <= 3), mask_any);
                             }
-                            add_seen_any(32, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                                score + i * 64, in_region, j1 - j0);
+                            add_seen_any(32, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                                score + i * 80, in_region, j1 - j0);
                         }
                     } else
                         dot9_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
@@ -5265,8 +5265,8 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
                     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                store_any(score_2 + i * 64 + j, (load_any(score_2 + i * 64 + j) + (row_0[m * row_0_head
-                                    + (i0 + i)])) * (load_any(score + i * 64 + j) * 0.176776695f));
+                                store_any(score_2 + i * 80 + j, (load_any(score_2 + i * 80 + j) + (row_0[m * row_0_head
+                                    + (i0 + i)])) * (load_any(score + i * 80 + j) * 0.176776695f));
                             }
                         }
                     }
@@ -5277,11 +5277,11 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
                         const ints_any t_7 = t_6 / 32;
                         const ints_any t_8 = t_6 % 32;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector((((((((i0 + i) +
+                            store_any(score_2 + i * 80 + j, pick_any(__builtin_convertvector((((((((i0 + i) +
                                 query_start) / 32) - t_7) ^ (((((i0 + i) + query_start) / 32) - t_7) >> 63)) - (((((i0 +
                                 i) + query_start) / 32) - t_7) >> 63)) <= 3) & (((((((i0 + i) + query_start) % 32) -
                                 t_8) ^ (((((i0 + i) + query_start) % 32) - t_8) >> 63)) - (((((i0 + i) + query_start) %
-                                32) - t_8) >> 63)) <= 3), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
+                                32) - t_8) >> 63)) <= 3), mask_any), load_any(score_2 + i * 80 + j), splat_any(0.0f)));
                         }
                     }
                     /* sum_2[d][j] += sum over i of q * score_2 */
@@ -5300,7 +5300,7 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
                                     >> 63)) - ((t_9 - (t_10 / 32)) >> 63)) <= 3) & ((((t_11 - (t_10 % 32)) ^ ((t_11 -
                                     (t_10 % 32)) >> 63)) - ((t_11 - (t_10 % 32)) >> 63)) <= 3), mask_any);
                             }
-                            add_seen_any(32, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                            add_seen_any(32, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                                 in_region, j1 - j0);
                         }
                     } else
@@ -5314,7 +5314,7 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 32; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
+                store_any(sum_2 + d * 80 + j, load_any(sum_2 + d * 80 + j));
             }
         }
     }
@@ -5322,17 +5322,17 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
         /* sum = sum */
         for (int64_t e = 0; e < 32; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
+                store_any(sum + e * 80 + j, load_any(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 64, 32, j1 - j0, dk + j0 * dk_row, dk_row, 4);
+        transpose_out_any(sum_2, 80, 32, j1 - j0, dk + j0 * dk_row, dk_row, 4);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 64, 32, j1 - j0, dv + j0 * dv_row, dv_row, 4);
+        transpose_out_any(sum, 80, 32, j1 - j0, dv + j0 * dv_row, dv_row, 4);
     }
 }
 
@@ -5369,19 +5369,19 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_natten_few_v4, .tile = 0,
             .own = 37120, .of_pair = 64, .shared = 25344, .slot = 8704, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_natten_rows_v4, .tile = 64, .own = 99328, .of_pair = 64, .saves = 1};
+        return (struct version){.rows = softmax_natten_rows_v4, .tile = 64, .own = 123904, .of_pair = 64, .saves = 1};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_natten_few_v3, .tile = 0,
             .own = 37120, .of_pair = 64, .shared = 25344, .slot = 8704, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_natten_rows_v3, .tile = 64, .own = 99328, .of_pair = 64, .saves = 1};
+        return (struct version){.rows = softmax_natten_rows_v3, .tile = 64, .own = 123904, .of_pair = 64, .saves = 1};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_natten_few_any, .tile = 0,
         .own = 37120, .of_pair = 64, .shared = 25344, .slot = 8704, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_natten_rows_any, .tile = 64, .own = 99328, .of_pair = 64, .saves = 1};
+    return (struct version){.rows = softmax_natten_rows_any, .tile = 64, .own = 123904, .of_pair = 64, .saves = 1};
 }
 
 enum { MANY_ROWS = 1 << 30 };
@@ -5684,48 +5684,48 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_natten_saved_v4, .tile = 64, .own = 82944, .of_pair = 64};
+        return (struct version){.rows = softmax_natten_saved_v4, .tile = 64, .own = 103424, .of_pair = 64};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_natten_saved_v3, .tile = 64, .own = 82944, .of_pair = 64};
+        return (struct version){.rows = softmax_natten_saved_v3, .tile = 64, .own = 103424, .of_pair = 64};
 #endif
-    return (struct version){.rows = softmax_natten_saved_any, .tile = 64, .own = 82944, .of_pair = 64};
+    return (struct version){.rows = softmax_natten_saved_any, .tile = 64, .own = 103424, .of_pair = 64};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_natten_row_sums_v4, .tile = 64, .own = 16640, .of_pair = 64};
+        return (struct version){.rows = softmax_natten_row_sums_v4, .tile = 64, .own = 20736, .of_pair = 64};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_natten_row_sums_v3, .tile = 64, .own = 16640, .of_pair = 64};
+        return (struct version){.rows = softmax_natten_row_sums_v3, .tile = 64, .own = 20736, .of_pair = 64};
 #endif
-    return (struct version){.rows = softmax_natten_row_sums_any, .tile = 64, .own = 16640, .of_pair = 64};
+    return (struct version){.rows = softmax_natten_row_sums_any, .tile = 64, .own = 20736, .of_pair = 64};
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_natten_dq_v4, .tile = 64, .own = 180736, .of_pair = 64,
+        return (struct version){.rows = softmax_natten_dq_v4, .tile = 64, .own = 225792, .of_pair = 64,
             .wanted = wanted_0};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_natten_dq_v3, .tile = 64, .own = 180736, .of_pair = 64,
+        return (struct version){.rows = softmax_natten_dq_v3, .tile = 64, .own = 225792, .of_pair = 64,
             .wanted = wanted_0};
 #endif
-    return (struct version){.rows = softmax_natten_dq_any, .tile = 64, .own = 180736, .of_pair = 64,
+    return (struct version){.rows = softmax_natten_dq_any, .tile = 64, .own = 225792, .of_pair = 64,
         .wanted = wanted_0};
     default:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_natten_dk_dv_v4, .tile = 64, .own = 196608, .of_pair = 64,
+        return (struct version){.rows = softmax_natten_dk_dv_v4, .tile = 64, .own = 245760, .of_pair = 64,
             .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_natten_dk_dv_v3, .tile = 64, .own = 196608, .of_pair = 64,
+        return (struct version){.rows = softmax_natten_dk_dv_v3, .tile = 64, .own = 245760, .of_pair = 64,
             .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
 #endif
-    return (struct version){.rows = softmax_natten_dk_dv_any, .tile = 64, .own = 196608, .of_pair = 64,
+    return (struct version){.rows = softmax_natten_dk_dv_any, .tile = 64, .own = 245760, .of_pair = 64,
         .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
     }
 }

@@ -797,11 +797,11 @@ TARGET_v4 APART void softmax_rope_2d_few_begin_v4(const struct call *call, int64
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
     float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((select((t % 2) != 0, ((r % n_q) + query_start) / 32,
        ((r % n_q) + query_start) % 32) * 1.0f) * rope_angle); que ... */
     for (int64_t r = r0; r < r1; r += 16) {
@@ -818,8 +818,8 @@ TARGET_v4 APART void softmax_rope_2d_few_begin_v4(const struct call *call, int64
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 64 + r) * load_v4(query_cos + (d / 2) * 64 + r)) +
-                ((load_v4(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 64 + r) * load_v4(query_sin + (d / 2) * 64 +
+            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 80 + r) * load_v4(query_cos + (d / 2) * 64 + r)) +
+                ((load_v4(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 80 + r) * load_v4(query_sin + (d / 2) * 64 +
                 r)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
         }
     }
@@ -1710,11 +1710,11 @@ TARGET_v3 APART void softmax_rope_2d_few_begin_v3(const struct call *call, int64
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
     float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((select((t % 2) != 0, ((r % n_q) + query_start) / 32,
        ((r % n_q) + query_start) % 32) * 1.0f) * rope_angle); que ... */
     for (int64_t r = r0; r < r1; r += 8) {
@@ -1731,8 +1731,8 @@ TARGET_v3 APART void softmax_rope_2d_few_begin_v3(const struct call *call, int64
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 64 + r) * load_v3(query_cos + (d / 2) * 64 + r)) +
-                ((load_v3(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 64 + r) * load_v3(query_sin + (d / 2) * 64 +
+            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 80 + r) * load_v3(query_cos + (d / 2) * 64 + r)) +
+                ((load_v3(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 80 + r) * load_v3(query_sin + (d / 2) * 64 +
                 r)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
         }
     }
@@ -2612,11 +2612,11 @@ APART void softmax_rope_2d_few_begin_any(const struct call *call, int64_t task, 
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
     float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((select((t % 2) != 0, ((r % n_q) + query_start) / 32,
        ((r % n_q) + query_start) % 32) * 1.0f) * rope_angle); que ... */
     for (int64_t r = r0; r < r1; r += 4) {
@@ -2635,8 +2635,8 @@ APART void softmax_rope_2d_few_begin_any(const struct call *call, int64_t task, 
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t d = 0; d < 64; d++) {
-            store_any(query + d * 64 + r, ((load_any(q_tile + d * 64 + r) * load_any(query_cos + (d / 2) * 64 + r)) +
-                ((load_any(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 64 + r) * load_any(query_sin + (d / 2) * 64 +
+            store_any(query + d * 64 + r, ((load_any(q_tile + d * 80 + r) * load_any(query_cos + (d / 2) * 64 + r)) +
+                ((load_any(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 80 + r) * load_any(query_sin + (d / 2) * 64 +
                 r)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
         }
     }

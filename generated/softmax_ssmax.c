@@ -23,11 +23,11 @@
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 271360 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 302080 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 220160 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 271360 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 302080 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 220160 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 271360 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 302080 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 220160 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -962,20 +962,20 @@ TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -994,27 +994,27 @@ TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1037,27 +1037,27 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
     const float t_0 = factor_array[0] * 0.125f;
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_1 = (t_0 * log_v4(__builtin_convertvector((i0 + i + lane_v4) + query_start,
             vec_v4) + 1.0f)) * 1.442695f;
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * t_1);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * t_1);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1069,16 +1069,16 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum + e * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, work + 123904);
+            k_row * (int64_t)sizeof(float), j0, j1, work + 154624);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, work + 197632);
+            v_row * (int64_t)sizeof(float), j0, j1, work + 228352);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
             out + i0 * out_row, out_row, results);
@@ -1092,8 +1092,8 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
-                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                    store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
+                        load_v4(score + j * 80 + i), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -1105,7 +1105,7 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 80 + i));
                 }
             }
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1126,9 +1126,9 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
             const vec_v4 row_max_6 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                const vec_v4 score_5 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new7 = exp2_v4(score_5 - row_max_6);
-                store_v4(score + j * 64 + i, score_new7);
+                store_v4(score + j * 80 + i, score_new7);
                 row_sum_in += score_new7;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1144,7 +1144,7 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
                     in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
                         mask_v4);
                 }
-                add_seen_v4(64, sum, 64, paged_v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v4(64, sum, 80, paged_v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1154,7 +1154,7 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
         const vec_v4 row_sum_8 = load_v4(row_sum + i);
         const mask_v4 t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_9, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_8));
+            store_v4(sum + e * 80 + i, pick_v4(t_9, splat_v4(0.0f), load_v4(sum + e * 80 + i) / row_sum_8));
         }
     }
     if (saved_0) {
@@ -1166,7 +1166,7 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -1561,22 +1561,22 @@ TARGET_v4 static void softmax_ssmax_saved_v4(const struct call *call, int64_t ta
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
     const float t_0 = factor_array[0] * 0.125f;
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 t_1 = (t_0 * log_v4(__builtin_convertvector((i0 + i + lane_v4) + query_start,
             vec_v4) + 1.0f)) * 1.442695f;
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * t_1);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * t_1);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1598,8 +1598,8 @@ TARGET_v4 static void softmax_ssmax_saved_v4(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
-                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                    store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
+                        load_v4(score + j * 80 + i), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -1611,7 +1611,7 @@ TARGET_v4 static void softmax_ssmax_saved_v4(const struct call *call, int64_t ta
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 80 + i));
                 }
             }
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1632,9 +1632,9 @@ TARGET_v4 static void softmax_ssmax_saved_v4(const struct call *call, int64_t ta
             const vec_v4 row_max_6 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                const vec_v4 score_5 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new7 = exp2_v4(score_5 - row_max_6);
-                store_v4(score + j * 64 + i, score_new7);
+                store_v4(score + j * 80 + i, score_new7);
                 row_sum_in += score_new7;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1668,12 +1668,12 @@ TARGET_v4 static void softmax_ssmax_row_sums_v4(const struct call *call, int64_t
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 16);
+    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 16);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(result + i, splat_v4(0.0f));
@@ -1686,7 +1686,7 @@ TARGET_v4 static void softmax_ssmax_row_sums_v4(const struct call *call, int64_t
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                result_in[vector] += load_v4(dout_tile + e * 64 + i) * (-load_v4(out_tile + e * 64 + i));
+                result_in[vector] += load_v4(dout_tile + e * 80 + i) * (-load_v4(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1725,23 +1725,23 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
     const int64_t row_0_batch = call->p.heads * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
     const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 36864); /* [j: 144, i: 64] */
-    float *const weight_3 = (float *)(void *)(work + 73728); /* [j: 144, i: 64] */
-    float *const sum = (float *)(void *)(work + 110592); /* [d: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 126976); /* [d: 64, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 143360); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 143616); /* [i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 143872); /* [one: 16] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 143936); /* [one: 16] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [j: 144, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 92160); /* [j: 144, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 138240); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 158720); /* [d: 64, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 179200); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 179456); /* [i: 64] */
+    float *const unit_sum = (float *)(void *)(work + 179712); /* [one: 16] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 179776); /* [one: 16] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
     float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 1 : NULL;
-    float *const q_tile = (float *)(void *)(work + 144000); /* [d: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 160384); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 176768); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 177024); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 179840); /* [d: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 200320); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 220800); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 221056); /* [i: 64] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t one = 0; one < 1; one += 16) {
@@ -1756,9 +1756,9 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
+            transpose_padded_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -1769,8 +1769,8 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
                 /* sum = 0.0f; sum_compensation = 0.0f */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        store_v4(sum + d * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_compensation + d * 64 + i, splat_v4(0.0f));
+                        store_v4(sum + d * 80 + i, splat_v4(0.0f));
+                        store_v4(sum_compensation + d * 80 + i, splat_v4(0.0f));
                     }
                 }
             }
@@ -1798,13 +1798,13 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
                     const vec_v4 row_0_tile_7 = load_v4(row_0_tile + i);
                     const vec_v4 t_9 = factor_array_1 * t_3;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_0 = load_v4(score + j * 64 + i);
+                        const vec_v4 score_0 = load_v4(score + j * 80 + i);
                         const vec_v4 weight_new5 = exp2_v4((((score_0 * t_2) * t_3) * 1.442695f) - saved_0_tile_4);
-                        const vec_v4 score_2_6 = load_v4(score_2 + j * 64 + i);
+                        const vec_v4 score_2_6 = load_v4(score_2 + j * 80 + i);
                         const vec_v4 score_2_new8 = score_2_6 + row_0_tile_7;
-                        store_v4(score_2 + j * 64 + i, score_2_new8);
-                        store_v4(weight_3 + j * 64 + i, score_2_new8 * ((weight_new5 * t_9) * 0.125f));
-                        store_v4(score + j * 64 + i, score_2_new8 * ((weight_new5 * (score_0 * t_3)) * 0.125f));
+                        store_v4(score_2 + j * 80 + i, score_2_new8);
+                        store_v4(weight_3 + j * 80 + i, score_2_new8 * ((weight_new5 * t_9) * 0.125f));
+                        store_v4(score + j * 80 + i, score_2_new8 * ((weight_new5 * (score_0 * t_3)) * 0.125f));
                     }
                 }
                 if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -1813,8 +1813,8 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_10 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10,
-                                    mask_v4), load_v4(weight_3 + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(weight_3 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10,
+                                    mask_v4), load_v4(weight_3 + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -1832,7 +1832,7 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
                                 in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) +
                                     query_start), mask_v4);
                             }
-                            add_seen_v4(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
+                            add_seen_v4(64, sum, 80, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 80,
                                 in_region, i1 - i0);
                         }
                     } else
@@ -1845,8 +1845,8 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_11 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4),
-                                    load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                                store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4),
+                                    load_v4(score + j * 80 + i), splat_v4(0.0f)));
                             }
                         }
                     }
@@ -1860,7 +1860,7 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                row_sum_in[vector] += load_v4(score + j * 64 + i);
+                                row_sum_in[vector] += load_v4(score + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1873,7 +1873,7 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
                 /* sum = sum */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        store_v4(sum + d * 64 + i, load_v4(sum + d * 64 + i));
+                        store_v4(sum + d * 80 + i, load_v4(sum + d * 80 + i));
                     }
                 }
             }
@@ -1895,7 +1895,7 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_v4(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
+                transpose_out_v4(sum, 80, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -1934,31 +1934,31 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 16);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
+        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 16);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
+                store_v4(sum + e * 80 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 80 + j, splat_v4(0.0f));
             }
         }
     }
@@ -1966,8 +1966,8 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
         /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
-                store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
+                store_v4(sum_2 + d * 80 + j, splat_v4(0.0f));
+                store_v4(sum_2_compensation + d * 80 + j, splat_v4(0.0f));
             }
         }
     }
@@ -1988,7 +1988,7 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
             const float t_0 = (factor_array[m * factor_array_stride_0]) * 0.125f;
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v4(score + i * 64 + j, exp2_v4((((load_v4(score + i * 64 + j) * t_0) * (float)log((double)((i0
+                    store_v4(score + i * 80 + j, exp2_v4((((load_v4(score + i * 80 + j) * t_0) * (float)log((double)((i0
                         + i) + query_start) + 1.0)) * 1.442695f) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
@@ -1997,8 +1997,8 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const ints_v4 t_1 = j0 + j + lane_v4;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(score + i * 64 + j, pick_v4(__builtin_convertvector(t_1 <= ((i0 + i) + query_start),
-                            mask_v4), load_v4(score + i * 64 + j), splat_v4(0.0f)));
+                        store_v4(score + i * 80 + j, pick_v4(__builtin_convertvector(t_1 <= ((i0 + i) + query_start),
+                            mask_v4), load_v4(score + i * 80 + j), splat_v4(0.0f)));
                     }
                 }
             }
@@ -2015,7 +2015,7 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_2, mask_v4);
                         }
-                        add_seen_v4(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
+                        add_seen_v4(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -2027,8 +2027,8 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
                 const float factor_array_3 = factor_array[m * factor_array_stride_0];
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(score_2 + i * 64 + j, (load_v4(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0 +
-                            i)])) * ((load_v4(score + i * 64 + j) * (factor_array_3 * (float)log((double)((i0 + i) +
+                        store_v4(score_2 + i * 80 + j, (load_v4(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0 +
+                            i)])) * ((load_v4(score + i * 80 + j) * (factor_array_3 * (float)log((double)((i0 + i) +
                             query_start) + 1.0))) * 0.125f));
                     }
                 }
@@ -2039,8 +2039,8 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_4 = j0 + j + lane_v4;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_4 <= ((i0 + i) +
-                                query_start), mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
+                            store_v4(score_2 + i * 80 + j, pick_v4(__builtin_convertvector(t_4 <= ((i0 + i) +
+                                query_start), mask_v4), load_v4(score_2 + i * 80 + j), splat_v4(0.0f)));
                         }
                     }
                 }
@@ -2058,7 +2058,7 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_5, mask_v4);
                         }
-                        add_seen_v4(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                        add_seen_v4(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -2071,7 +2071,7 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
+                store_v4(sum_2 + d * 80 + j, load_v4(sum_2 + d * 80 + j));
             }
         }
     }
@@ -2079,17 +2079,17 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
+                store_v4(sum + e * 80 + j, load_v4(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
+        transpose_out_v4(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
+        transpose_out_v4(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
     }
 }
 
@@ -2845,20 +2845,20 @@ TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -2877,27 +2877,27 @@ TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -2920,27 +2920,27 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
     const float t_0 = factor_array[0] * 0.125f;
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_1 = (t_0 * log_v3(__builtin_convertvector((i0 + i + lane_v3) + query_start,
             vec_v3) + 1.0f)) * 1.442695f;
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * t_1);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * t_1);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2952,16 +2952,16 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum + e * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, work + 123904);
+            k_row * (int64_t)sizeof(float), j0, j1, work + 154624);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, work + 197632);
+            v_row * (int64_t)sizeof(float), j0, j1, work + 228352);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
             out + i0 * out_row, out_row, results);
@@ -2975,8 +2975,8 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
-                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                    store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
+                        load_v3(score + j * 80 + i), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -2990,7 +2990,7 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
                 UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
+                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 80 + i));
                     }
                 }
             }
@@ -3013,9 +3013,9 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
             const vec_v3 row_max_6 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                const vec_v3 score_5 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new7 = exp2_v3(score_5 - row_max_6);
-                store_v3(score + j * 64 + i, score_new7);
+                store_v3(score + j * 80 + i, score_new7);
                 row_sum_in += score_new7;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -3030,7 +3030,7 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
-                add_seen_v3(64, sum, 64, paged_v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v3(64, sum, 80, paged_v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -3040,7 +3040,7 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
         const vec_v3 row_sum_8 = load_v3(row_sum + i);
         const mask_v3 t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_8));
+            store_v3(sum + e * 80 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 80 + i) / row_sum_8));
         }
     }
     if (saved_0) {
@@ -3052,7 +3052,7 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -3447,22 +3447,22 @@ TARGET_v3 static void softmax_ssmax_saved_v3(const struct call *call, int64_t ta
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
     const float t_0 = factor_array[0] * 0.125f;
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 t_1 = (t_0 * log_v3(__builtin_convertvector((i0 + i + lane_v3) + query_start,
             vec_v3) + 1.0f)) * 1.442695f;
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * t_1);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * t_1);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3484,8 +3484,8 @@ TARGET_v3 static void softmax_ssmax_saved_v3(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
-                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                    store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
+                        load_v3(score + j * 80 + i), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -3499,7 +3499,7 @@ TARGET_v3 static void softmax_ssmax_saved_v3(const struct call *call, int64_t ta
                 UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
+                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 80 + i));
                     }
                 }
             }
@@ -3522,9 +3522,9 @@ TARGET_v3 static void softmax_ssmax_saved_v3(const struct call *call, int64_t ta
             const vec_v3 row_max_6 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                const vec_v3 score_5 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new7 = exp2_v3(score_5 - row_max_6);
-                store_v3(score + j * 64 + i, score_new7);
+                store_v3(score + j * 80 + i, score_new7);
                 row_sum_in += score_new7;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -3558,12 +3558,12 @@ TARGET_v3 static void softmax_ssmax_row_sums_v3(const struct call *call, int64_t
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 8);
+    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 8);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(result + i, splat_v3(0.0f));
@@ -3576,7 +3576,7 @@ TARGET_v3 static void softmax_ssmax_row_sums_v3(const struct call *call, int64_t
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                result_in[vector] += load_v3(dout_tile + e * 64 + i) * (-load_v3(out_tile + e * 64 + i));
+                result_in[vector] += load_v3(dout_tile + e * 80 + i) * (-load_v3(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -3615,23 +3615,23 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
     const int64_t row_0_batch = call->p.heads * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
     const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 36864); /* [j: 144, i: 64] */
-    float *const weight_3 = (float *)(void *)(work + 73728); /* [j: 144, i: 64] */
-    float *const sum = (float *)(void *)(work + 110592); /* [d: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 126976); /* [d: 64, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 143360); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 143616); /* [i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 143872); /* [one: 8] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 143936); /* [one: 8] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [j: 144, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 92160); /* [j: 144, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 138240); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 158720); /* [d: 64, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 179200); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 179456); /* [i: 64] */
+    float *const unit_sum = (float *)(void *)(work + 179712); /* [one: 8] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 179776); /* [one: 8] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
     float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 1 : NULL;
-    float *const q_tile = (float *)(void *)(work + 144000); /* [d: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 160384); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 176768); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 177024); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 179840); /* [d: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 200320); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 220800); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 221056); /* [i: 64] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t one = 0; one < 1; one += 8) {
@@ -3646,9 +3646,9 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
+            transpose_padded_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -3659,8 +3659,8 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
                 /* sum = 0.0f; sum_compensation = 0.0f */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        store_v3(sum + d * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + d * 64 + i, splat_v3(0.0f));
+                        store_v3(sum + d * 80 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + d * 80 + i, splat_v3(0.0f));
                     }
                 }
             }
@@ -3688,13 +3688,13 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
                     const vec_v3 row_0_tile_7 = load_v3(row_0_tile + i);
                     const vec_v3 t_9 = factor_array_1 * t_3;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_0 = load_v3(score + j * 64 + i);
+                        const vec_v3 score_0 = load_v3(score + j * 80 + i);
                         const vec_v3 weight_new5 = exp2_v3((((score_0 * t_2) * t_3) * 1.442695f) - saved_0_tile_4);
-                        const vec_v3 score_2_6 = load_v3(score_2 + j * 64 + i);
+                        const vec_v3 score_2_6 = load_v3(score_2 + j * 80 + i);
                         const vec_v3 score_2_new8 = score_2_6 + row_0_tile_7;
-                        store_v3(score_2 + j * 64 + i, score_2_new8);
-                        store_v3(weight_3 + j * 64 + i, score_2_new8 * ((weight_new5 * t_9) * 0.125f));
-                        store_v3(score + j * 64 + i, score_2_new8 * ((weight_new5 * (score_0 * t_3)) * 0.125f));
+                        store_v3(score_2 + j * 80 + i, score_2_new8);
+                        store_v3(weight_3 + j * 80 + i, score_2_new8 * ((weight_new5 * t_9) * 0.125f));
+                        store_v3(score + j * 80 + i, score_2_new8 * ((weight_new5 * (score_0 * t_3)) * 0.125f));
                     }
                 }
                 if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -3703,8 +3703,8 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_10 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10,
-                                    mask_v3), load_v3(weight_3 + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(weight_3 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10,
+                                    mask_v3), load_v3(weight_3 + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -3722,7 +3722,7 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
                                 in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) +
                                     query_start), mask_v3);
                             }
-                            add_seen_v3(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
+                            add_seen_v3(64, sum, 80, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 80,
                                 in_region, i1 - i0);
                         }
                     } else
@@ -3735,8 +3735,8 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_11 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3),
-                                    load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                                store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3),
+                                    load_v3(score + j * 80 + i), splat_v3(0.0f)));
                             }
                         }
                     }
@@ -3750,7 +3750,7 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_in[vector] += load_v3(score + j * 64 + i);
+                                row_sum_in[vector] += load_v3(score + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -3763,7 +3763,7 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
                 /* sum = sum */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        store_v3(sum + d * 64 + i, load_v3(sum + d * 64 + i));
+                        store_v3(sum + d * 80 + i, load_v3(sum + d * 80 + i));
                     }
                 }
             }
@@ -3785,7 +3785,7 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_v3(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
+                transpose_out_v3(sum, 80, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -3824,31 +3824,31 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 8);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
+        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 8);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
+                store_v3(sum + e * 80 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 80 + j, splat_v3(0.0f));
             }
         }
     }
@@ -3856,8 +3856,8 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
         /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
-                store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
+                store_v3(sum_2 + d * 80 + j, splat_v3(0.0f));
+                store_v3(sum_2_compensation + d * 80 + j, splat_v3(0.0f));
             }
         }
     }
@@ -3878,7 +3878,7 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
             const float t_0 = (factor_array[m * factor_array_stride_0]) * 0.125f;
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v3(score + i * 64 + j, exp2_v3((((load_v3(score + i * 64 + j) * t_0) * (float)log((double)((i0
+                    store_v3(score + i * 80 + j, exp2_v3((((load_v3(score + i * 80 + j) * t_0) * (float)log((double)((i0
                         + i) + query_start) + 1.0)) * 1.442695f) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
@@ -3887,8 +3887,8 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const ints_v3 t_1 = j0 + j + lane_v3;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(score + i * 64 + j, pick_v3(__builtin_convertvector(t_1 <= ((i0 + i) + query_start),
-                            mask_v3), load_v3(score + i * 64 + j), splat_v3(0.0f)));
+                        store_v3(score + i * 80 + j, pick_v3(__builtin_convertvector(t_1 <= ((i0 + i) + query_start),
+                            mask_v3), load_v3(score + i * 80 + j), splat_v3(0.0f)));
                     }
                 }
             }
@@ -3905,7 +3905,7 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_2, mask_v3);
                         }
-                        add_seen_v3(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 64,
+                        add_seen_v3(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -3917,8 +3917,8 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
                 const float factor_array_3 = factor_array[m * factor_array_stride_0];
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(score_2 + i * 64 + j, (load_v3(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0 +
-                            i)])) * ((load_v3(score + i * 64 + j) * (factor_array_3 * (float)log((double)((i0 + i) +
+                        store_v3(score_2 + i * 80 + j, (load_v3(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0 +
+                            i)])) * ((load_v3(score + i * 80 + j) * (factor_array_3 * (float)log((double)((i0 + i) +
                             query_start) + 1.0))) * 0.125f));
                     }
                 }
@@ -3929,8 +3929,8 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_4 = j0 + j + lane_v3;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_4 <= ((i0 + i) +
-                                query_start), mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
+                            store_v3(score_2 + i * 80 + j, pick_v3(__builtin_convertvector(t_4 <= ((i0 + i) +
+                                query_start), mask_v3), load_v3(score_2 + i * 80 + j), splat_v3(0.0f)));
                         }
                     }
                 }
@@ -3948,7 +3948,7 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_5, mask_v3);
                         }
-                        add_seen_v3(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                        add_seen_v3(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -3961,7 +3961,7 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
+                store_v3(sum_2 + d * 80 + j, load_v3(sum_2 + d * 80 + j));
             }
         }
     }
@@ -3969,17 +3969,17 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
+                store_v3(sum + e * 80 + j, load_v3(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
+        transpose_out_v3(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
+        transpose_out_v3(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
     }
 }
 
@@ -4717,20 +4717,20 @@ APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -4749,27 +4749,27 @@ APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b,
 APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot7_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -4792,27 +4792,27 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
     const float t_0 = factor_array[0] * 0.125f;
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_1 = (t_0 * log_any(__builtin_convertvector((i0 + i + lane_any) + query_start,
             vec_any) + 1.0f)) * 1.442695f;
         for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * t_1);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * t_1);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4824,16 +4824,16 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            store_any(sum + e * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, work + 123904);
+            k_row * (int64_t)sizeof(float), j0, j1, work + 154624);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, work + 197632);
+            v_row * (int64_t)sizeof(float), j0, j1, work + 228352);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
             out + i0 * out_row, out_row, results);
@@ -4847,8 +4847,8 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_2 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
-                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
+                        load_any(score + j * 80 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -4863,7 +4863,7 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                            load_any(score + j * 64 + i));
+                            load_any(score + j * 80 + i));
                     }
                 }
             }
@@ -4886,9 +4886,9 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
             const vec_any row_max_6 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_5 = load_any(score + j * 64 + i);
+                const vec_any score_5 = load_any(score + j * 80 + i);
                 const vec_any score_new7 = exp2_any(score_5 - row_max_6);
-                store_any(score + j * 64 + i, score_new7);
+                store_any(score + j * 80 + i, score_new7);
                 row_sum_in += score_new7;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -4904,7 +4904,7 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
                     in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
                         mask_any);
                 }
-                add_seen_any(64, sum, 64, paged_v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_any(64, sum, 80, paged_v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -4914,7 +4914,7 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
         const vec_any row_sum_8 = load_any(row_sum + i);
         const mask_any t_9 = row_sum_8 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_9, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_8));
+            store_any(sum + e * 80 + i, pick_any(t_9, splat_any(0.0f), load_any(sum + e * 80 + i) / row_sum_8));
         }
     }
     if (saved_0) {
@@ -4926,7 +4926,7 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -5319,22 +5319,22 @@ static void softmax_ssmax_saved_any(const struct call *call, int64_t task, unsig
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const factor_array = call->params->factor + g * members * call->at.factor[0] + m * call->at.factor[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
     const float t_0 = factor_array[0] * 0.125f;
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any t_1 = (t_0 * log_any(__builtin_convertvector((i0 + i + lane_any) + query_start,
             vec_any) + 1.0f)) * 1.442695f;
         for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * t_1);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * t_1);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -5356,8 +5356,8 @@ static void softmax_ssmax_saved_any(const struct call *call, int64_t task, unsig
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_2 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
-                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
+                        load_any(score + j * 80 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -5372,7 +5372,7 @@ static void softmax_ssmax_saved_any(const struct call *call, int64_t task, unsig
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                            load_any(score + j * 64 + i));
+                            load_any(score + j * 80 + i));
                     }
                 }
             }
@@ -5395,9 +5395,9 @@ static void softmax_ssmax_saved_any(const struct call *call, int64_t task, unsig
             const vec_any row_max_6 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_5 = load_any(score + j * 64 + i);
+                const vec_any score_5 = load_any(score + j * 80 + i);
                 const vec_any score_new7 = exp2_any(score_5 - row_max_6);
-                store_any(score + j * 64 + i, score_new7);
+                store_any(score + j * 80 + i, score_new7);
                 row_sum_in += score_new7;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -5431,12 +5431,12 @@ static void softmax_ssmax_row_sums_any(const struct call *call, int64_t task, un
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 4);
+    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 4);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(result + i, splat_any(0.0f));
@@ -5449,7 +5449,7 @@ static void softmax_ssmax_row_sums_any(const struct call *call, int64_t task, un
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                result_in[vector] += load_any(dout_tile + e * 64 + i) * (-load_any(out_tile + e * 64 + i));
+                result_in[vector] += load_any(dout_tile + e * 80 + i) * (-load_any(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -5488,23 +5488,23 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
     const int64_t row_0_batch = call->p.heads * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
     const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 36864); /* [j: 144, i: 64] */
-    float *const weight_3 = (float *)(void *)(work + 73728); /* [j: 144, i: 64] */
-    float *const sum = (float *)(void *)(work + 110592); /* [d: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 126976); /* [d: 64, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 143360); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 143616); /* [i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 143872); /* [one: 4] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 143936); /* [one: 4] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [j: 144, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 92160); /* [j: 144, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 138240); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 158720); /* [d: 64, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 179200); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 179456); /* [i: 64] */
+    float *const unit_sum = (float *)(void *)(work + 179712); /* [one: 4] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 179776); /* [one: 4] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
     float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 1 : NULL;
-    float *const q_tile = (float *)(void *)(work + 144000); /* [d: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 160384); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 176768); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 177024); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(work + 179840); /* [d: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 200320); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 220800); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 221056); /* [i: 64] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t one = 0; one < 1; one += 4) {
@@ -5519,9 +5519,9 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
+            transpose_padded_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -5532,8 +5532,8 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
                 /* sum = 0.0f; sum_compensation = 0.0f */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        store_any(sum + d * 64 + i, splat_any(0.0f));
-                        store_any(sum_compensation + d * 64 + i, splat_any(0.0f));
+                        store_any(sum + d * 80 + i, splat_any(0.0f));
+                        store_any(sum_compensation + d * 80 + i, splat_any(0.0f));
                     }
                 }
             }
@@ -5562,13 +5562,13 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
                     const vec_any row_0_tile_7 = load_any(row_0_tile + i);
                     const vec_any t_9 = factor_array_1 * t_3;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_0 = load_any(score + j * 64 + i);
+                        const vec_any score_0 = load_any(score + j * 80 + i);
                         const vec_any weight_new5 = exp2_any((((score_0 * t_2) * t_3) * 1.442695f) - saved_0_tile_4);
-                        const vec_any score_2_6 = load_any(score_2 + j * 64 + i);
+                        const vec_any score_2_6 = load_any(score_2 + j * 80 + i);
                         const vec_any score_2_new8 = score_2_6 + row_0_tile_7;
-                        store_any(score_2 + j * 64 + i, score_2_new8);
-                        store_any(weight_3 + j * 64 + i, score_2_new8 * ((weight_new5 * t_9) * 0.125f));
-                        store_any(score + j * 64 + i, score_2_new8 * ((weight_new5 * (score_0 * t_3)) * 0.125f));
+                        store_any(score_2 + j * 80 + i, score_2_new8);
+                        store_any(weight_3 + j * 80 + i, score_2_new8 * ((weight_new5 * t_9) * 0.125f));
+                        store_any(score + j * 80 + i, score_2_new8 * ((weight_new5 * (score_0 * t_3)) * 0.125f));
                     }
                 }
                 if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -5577,8 +5577,8 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_10 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10,
-                                    mask_any), load_any(weight_3 + j * 64 + i), splat_any(0.0f)));
+                                store_any(weight_3 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10,
+                                    mask_any), load_any(weight_3 + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -5596,7 +5596,7 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
                                 in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) +
                                     query_start), mask_any);
                             }
-                            add_seen_any(64, sum, 64, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 64,
+                            add_seen_any(64, sum, 80, k + b * k_batch + j0 * k_row + j * k_row, 1, weight_3 + j * 80,
                                 in_region, i1 - i0);
                         }
                     } else
@@ -5609,8 +5609,8 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_11 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11,
-                                    mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
+                                store_any(score + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11,
+                                    mask_any), load_any(score + j * 80 + i), splat_any(0.0f)));
                             }
                         }
                     }
@@ -5624,7 +5624,7 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
                         }
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_in[vector] += load_any(score + j * 64 + i);
+                                row_sum_in[vector] += load_any(score + j * 80 + i);
                             }
                         }
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -5637,7 +5637,7 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
                 /* sum = sum */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        store_any(sum + d * 64 + i, load_any(sum + d * 64 + i));
+                        store_any(sum + d * 80 + i, load_any(sum + d * 80 + i));
                     }
                 }
             }
@@ -5659,7 +5659,7 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_any(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
+                transpose_out_any(sum, 80, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -5698,31 +5698,31 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 4);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
+        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 4);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
+                store_any(sum + e * 80 + j, splat_any(0.0f));
+                store_any(sum_compensation + e * 80 + j, splat_any(0.0f));
             }
         }
     }
@@ -5730,8 +5730,8 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
         /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum_2 + d * 64 + j, splat_any(0.0f));
-                store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
+                store_any(sum_2 + d * 80 + j, splat_any(0.0f));
+                store_any(sum_2_compensation + d * 80 + j, splat_any(0.0f));
             }
         }
     }
@@ -5752,7 +5752,7 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
             const float t_0 = (factor_array[m * factor_array_stride_0]) * 0.125f;
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_any(score + i * 64 + j, exp2_any((((load_any(score + i * 64 + j) * t_0) *
+                    store_any(score + i * 80 + j, exp2_any((((load_any(score + i * 80 + j) * t_0) *
                         (float)log((double)((i0 + i) + query_start) + 1.0)) * 1.442695f) - (saved_0[m * saved_0_head +
                         (i0 + i)])));
                 }
@@ -5762,8 +5762,8 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const ints_any t_1 = j0 + j + lane_any;
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(score + i * 64 + j, pick_any(__builtin_convertvector(t_1 <= ((i0 + i) + query_start),
-                            mask_any), load_any(score + i * 64 + j), splat_any(0.0f)));
+                        store_any(score + i * 80 + j, pick_any(__builtin_convertvector(t_1 <= ((i0 + i) + query_start),
+                            mask_any), load_any(score + i * 80 + j), splat_any(0.0f)));
                     }
                 }
             }
@@ -5780,8 +5780,8 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_2, mask_any);
                         }
-                        add_seen_any(64, sum, 64, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            score + i * 64, in_region, j1 - j0);
+                        add_seen_any(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            score + i * 80, in_region, j1 - j0);
                     }
                 } else
                     dot9_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
@@ -5792,8 +5792,8 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
                 const float factor_array_3 = factor_array[m * factor_array_stride_0];
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(score_2 + i * 64 + j, (load_any(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0 +
-                            i)])) * ((load_any(score + i * 64 + j) * (factor_array_3 * (float)log((double)((i0 + i) +
+                        store_any(score_2 + i * 80 + j, (load_any(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0 +
+                            i)])) * ((load_any(score + i * 80 + j) * (factor_array_3 * (float)log((double)((i0 + i) +
                             query_start) + 1.0))) * 0.125f));
                     }
                 }
@@ -5804,8 +5804,8 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_4 = j0 + j + lane_any;
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_4 <= ((i0 + i) +
-                                query_start), mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
+                            store_any(score_2 + i * 80 + j, pick_any(__builtin_convertvector(t_4 <= ((i0 + i) +
+                                query_start), mask_any), load_any(score_2 + i * 80 + j), splat_any(0.0f)));
                         }
                     }
                 }
@@ -5823,7 +5823,7 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_5, mask_any);
                         }
-                        add_seen_any(64, sum_2, 64, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 64,
+                        add_seen_any(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);
                     }
                 } else
@@ -5836,7 +5836,7 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
+                store_any(sum_2 + d * 80 + j, load_any(sum_2 + d * 80 + j));
             }
         }
     }
@@ -5844,17 +5844,17 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
+                store_any(sum + e * 80 + j, load_any(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
+        transpose_out_any(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
+        transpose_out_any(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
     }
 }
 
@@ -5938,7 +5938,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_ssmax_few_v4, .tile = 0,
             .own = 102656, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1,
             .common = softmax_ssmax_few_common_v4, .common_rows = 64, .common_chunk = 1024, .common_row = 832};
-        return (struct version){.rows = softmax_ssmax_rows_v4, .tile = 64, .own = 271360, .of_pair = 128, .saves = 1};
+        return (struct version){.rows = softmax_ssmax_rows_v4, .tile = 64, .own = 302080, .of_pair = 128, .saves = 1};
     }
 #endif
 #if defined(__x86_64__)
@@ -5946,13 +5946,13 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_ssmax_few_v3, .tile = 0,
             .own = 102656, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1,
             .common = softmax_ssmax_few_common_v3, .common_rows = 64, .common_chunk = 1024, .common_row = 832};
-        return (struct version){.rows = softmax_ssmax_rows_v3, .tile = 64, .own = 271360, .of_pair = 128, .saves = 1};
+        return (struct version){.rows = softmax_ssmax_rows_v3, .tile = 64, .own = 302080, .of_pair = 128, .saves = 1};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_ssmax_few_any, .tile = 0,
         .own = 102656, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1,
         .common = softmax_ssmax_few_common_any, .common_rows = 64, .common_chunk = 1024, .common_row = 832};
-    return (struct version){.rows = softmax_ssmax_rows_any, .tile = 64, .own = 271360, .of_pair = 128, .saves = 1};
+    return (struct version){.rows = softmax_ssmax_rows_any, .tile = 64, .own = 302080, .of_pair = 128, .saves = 1};
 }
 
 enum { MANY_ROWS = 1 << 30 };
@@ -6311,48 +6311,48 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_ssmax_saved_v4, .tile = 64, .own = 91136, .of_pair = 128};
+        return (struct version){.rows = softmax_ssmax_saved_v4, .tile = 64, .own = 113664, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_ssmax_saved_v3, .tile = 64, .own = 91136, .of_pair = 128};
+        return (struct version){.rows = softmax_ssmax_saved_v3, .tile = 64, .own = 113664, .of_pair = 128};
 #endif
-    return (struct version){.rows = softmax_ssmax_saved_any, .tile = 64, .own = 91136, .of_pair = 128};
+    return (struct version){.rows = softmax_ssmax_saved_any, .tile = 64, .own = 113664, .of_pair = 128};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_ssmax_row_sums_v4, .tile = 64, .own = 33024, .of_pair = 128};
+        return (struct version){.rows = softmax_ssmax_row_sums_v4, .tile = 64, .own = 41216, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_ssmax_row_sums_v3, .tile = 64, .own = 33024, .of_pair = 128};
+        return (struct version){.rows = softmax_ssmax_row_sums_v3, .tile = 64, .own = 41216, .of_pair = 128};
 #endif
-    return (struct version){.rows = softmax_ssmax_row_sums_any, .tile = 64, .own = 33024, .of_pair = 128};
+    return (struct version){.rows = softmax_ssmax_row_sums_any, .tile = 64, .own = 41216, .of_pair = 128};
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_ssmax_dq_sums1_v4, .tile = -1, .own = 177280, .of_pair = 128,
+        return (struct version){.rows = softmax_ssmax_dq_sums1_v4, .tile = -1, .own = 221312, .of_pair = 128,
             .wanted = wanted_0, .units = 16, .unit_heads = 2};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_ssmax_dq_sums1_v3, .tile = -1, .own = 177280, .of_pair = 128,
+        return (struct version){.rows = softmax_ssmax_dq_sums1_v3, .tile = -1, .own = 221312, .of_pair = 128,
             .wanted = wanted_0, .units = 16, .unit_heads = 2};
 #endif
-    return (struct version){.rows = softmax_ssmax_dq_sums1_any, .tile = -1, .own = 177280, .of_pair = 128,
+    return (struct version){.rows = softmax_ssmax_dq_sums1_any, .tile = -1, .own = 221312, .of_pair = 128,
         .wanted = wanted_0, .units = 16, .unit_heads = 2};
     case 3:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_ssmax_dk_dv_v4, .tile = 64, .own = 245760, .of_pair = 128,
+        return (struct version){.rows = softmax_ssmax_dk_dv_v4, .tile = 64, .own = 307200, .of_pair = 128,
             .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_ssmax_dk_dv_v3, .tile = 64, .own = 245760, .of_pair = 128,
+        return (struct version){.rows = softmax_ssmax_dk_dv_v3, .tile = 64, .own = 307200, .of_pair = 128,
             .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
 #endif
-    return (struct version){.rows = softmax_ssmax_dk_dv_any, .tile = 64, .own = 245760, .of_pair = 128,
+    return (struct version){.rows = softmax_ssmax_dk_dv_any, .tile = 64, .own = 307200, .of_pair = 128,
         .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
     default:
 #if defined(__x86_64__)

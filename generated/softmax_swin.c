@@ -25,12 +25,12 @@
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
-     x86-64-v4  quadratic tiles of 64 queries and 64 keys; 568384 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 64 keys; 93184 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 64 keys; 568384 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 64 keys; 93184 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 64 keys; 568384 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 64 keys; 93184 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 64 keys; 709696 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 64 keys; 101376 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 64 keys; 709696 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 64 keys; 101376 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 64 keys; 709696 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 64 keys; 101376 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -886,42 +886,42 @@ TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/32, result, result_row, /*result_width=*/32, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
-    dot_along_v4(rows, columns, /*steps=*/32, a, /*a_row=*/32, b, b_row, c, /*c_row=*/64);
+    dot_along_v4(rows, columns, /*steps=*/32, a, /*a_row=*/32, b, b_row, c, /*c_row=*/80);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_v4(/*vectors=*/2, /*lanes=*/32, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1,
+    dot_fetched_v4(/*vectors=*/2, /*lanes=*/32, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1,
         b, b_step, c, /*c_row=*/32, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/32, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -952,26 +952,26 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
     const int64_t table_array_stride_2 = call->at.table[2];
-    float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
-    float *const row_max = (float *)(void *)(work + 16384); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 16640); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 16896); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 17152); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 17408); /* [e: 32, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 25600); /* [e: 32, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 20480); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 20736); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 20992); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 21248); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 21504); /* [e: 32, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 31744); /* [e: 32, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 33792); /* [d: 32, i: 64] */
-    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 41984);
-    float *const table_at_kept = (float *)(void *)(work + 44096); /* [32 tiles, j: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 41984); /* [d: 32, i: 64 of 80] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 52224);
+    float *const table_at_kept = (float *)(void *)(work + 54336); /* [32 tiles, j: 64, i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 80, 16);
     /* q_tile = q_tile * 0.25503486f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.25503486f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.25503486f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -983,8 +983,8 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 32; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum + e * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 64) {
@@ -1002,7 +1002,7 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
             (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) * ((n_q +
             63) / 64) + j0 / 64 * ((n_q + 63) / 64) + i0 / 64, 32);
         float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1) *
-            4096;
+            5120;
         if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1, i0, i1)) {
             /* table_at = table_array, at computed subscripts */
             int64_t part_0[64];
@@ -1013,8 +1013,8 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
                 int64_t at_2[64];
                 for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
                     0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
-                for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
-                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
+                for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 80 + i] = table_array[at_2[i]];
+                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 80 + i] = 0;
             }
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -1025,9 +1025,9 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    const vec_v4 score_3 = load_v4(score + j * 64 + i);
-                    const vec_v4 score_new4 = score_3 + (load_v4(table_at + j * 64 + i) * 1.442695f);
-                    store_v4(score + j * 64 + i, score_new4);
+                    const vec_v4 score_3 = load_v4(score + j * 80 + i);
+                    const vec_v4 score_new4 = score_3 + (load_v4(table_at + j * 80 + i) * 1.442695f);
+                    store_v4(score + j * 80 + i, score_new4);
                     row_max_in[vector] = max_v4(row_max_in[vector], score_new4);
                 }
             }
@@ -1049,9 +1049,9 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
             const vec_v4 row_max_8 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_7 = load_v4(score + j * 64 + i);
+                const vec_v4 score_7 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new9 = exp2_v4(score_7 - row_max_8);
-                store_v4(score + j * 64 + i, score_new9);
+                store_v4(score + j * 80 + i, score_new9);
                 row_sum_in += score_new9;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1064,7 +1064,7 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
         const vec_v4 row_sum_10 = load_v4(row_sum + i);
         const mask_v4 t_11 = row_sum_10 == 0.0f;
         for (int64_t e = 0; e < 32; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_11, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_10));
+            store_v4(sum + e * 80 + i, pick_v4(t_11, splat_v4(0.0f), load_v4(sum + e * 80 + i) / row_sum_10));
         }
     }
     if (saved_0) {
@@ -1076,7 +1076,7 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 32, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum, 80, 32, i1 - i0, out + i0 * out_row, out_row, 16);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -1160,13 +1160,13 @@ TARGET_v4 APART void softmax_swin_few_keys_v4(const struct call *call, int64_t t
     const int64_t table_array_stride_0 = call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
     const int64_t table_array_stride_2 = call->at.table[2];
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 64 of 80] */
     float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 32] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 16384); /* [r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 20480); /* [r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 32] */
-    float *const table_at = (float *)(void *)(part->work + 16640); /* [r: 64, j: 64] */
+    float *const table_at = (float *)(void *)(part->work + 20736); /* [r: 64, j: 64 of 80] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 16) {
         store_v4(state_max + (chunk - chunk0) * 2176 + r, splat_v4(-FLT_MAX));
@@ -1198,13 +1198,13 @@ TARGET_v4 APART void softmax_swin_few_keys_v4(const struct call *call, int64_t t
             for (int64_t j = 0; j < j1 - j0; j++) at_2[j] = (r / n_q) * table_array_stride_0 + max(min((((r % n_q) +
                 query_start) / 7) - part_0[j] + 6, 12), 0) * table_array_stride_1 + max(min((((r % n_q) + query_start) %
                 7) - part_1[j] + 6, 12), 0) * table_array_stride_2;
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table_array[at_2[j]];
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[r * 64 + j] = 0;
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 80 + j] = table_array[at_2[j]];
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[r * 80 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(score + r * 64 + j, load_v4(score + r * 64 + j) + (load_v4(table_at + r * 64 + j) *
+                store_v4(score + r * 80 + j, load_v4(score + r * 80 + j) + (load_v4(table_at + r * 80 + j) *
                     1.442695f));
             }
         }
@@ -1212,7 +1212,7 @@ TARGET_v4 APART void softmax_swin_few_keys_v4(const struct call *call, int64_t t
         for (int64_t r = 0; r < rows; r++) {
             vec_v4 lanes_max = splat_v4(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(score + r * 64 + j);
+                const vec_v4 term = load_v4(score + r * 80 + j);
                 lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
                     j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
             }
@@ -1230,7 +1230,7 @@ TARGET_v4 APART void softmax_swin_few_keys_v4(const struct call *call, int64_t t
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 64 + j, exp2_v4(load_v4(score + r * 64 + j) - (state_max[(chunk - chunk0) * 2176 +
+                store_v4(score + r * 80 + j, exp2_v4(load_v4(score + r * 80 + j) - (state_max[(chunk - chunk0) * 2176 +
                     r])));
             }
         }
@@ -1238,7 +1238,7 @@ TARGET_v4 APART void softmax_swin_few_keys_v4(const struct call *call, int64_t t
         for (int64_t r = 0; r < rows; r++) {
             vec_v4 lane_sums = splat_v4(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(score + r * 64 + j);
+                const vec_v4 term = load_v4(score + r * 80 + j);
                 lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
                     term, splat_v4(0));
             }
@@ -1407,21 +1407,21 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
     const int64_t table_array_stride_2 = call->at.table[2];
-    float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
-    float *const row_max = (float *)(void *)(work + 16384); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 16640); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 16896); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 17152); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 20480); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 20736); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 20992); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 21248); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 17408); /* [d: 32, i: 64] */
-    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 25600);
-    float *const table_at_kept = (float *)(void *)(work + 27712); /* [32 tiles, j: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 21504); /* [d: 32, i: 64 of 80] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 31744);
+    float *const table_at_kept = (float *)(void *)(work + 33856); /* [32 tiles, j: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 80, 16);
     /* q_tile = q_tile * 0.25503486f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.25503486f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.25503486f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1443,7 +1443,7 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
             (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) * ((n_q +
             63) / 64) + j0 / 64 * ((n_q + 63) / 64) + i0 / 64, 32);
         float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1) *
-            4096;
+            5120;
         if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1, i0, i1)) {
             /* table_at = table_array, at computed subscripts */
             int64_t part_0[64];
@@ -1454,8 +1454,8 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
                 int64_t at_2[64];
                 for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
                     0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
-                for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
-                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
+                for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 80 + i] = table_array[at_2[i]];
+                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 80 + i] = 0;
             }
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -1466,9 +1466,9 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    const vec_v4 score_3 = load_v4(score + j * 64 + i);
-                    const vec_v4 score_new4 = score_3 + (load_v4(table_at + j * 64 + i) * 1.442695f);
-                    store_v4(score + j * 64 + i, score_new4);
+                    const vec_v4 score_3 = load_v4(score + j * 80 + i);
+                    const vec_v4 score_new4 = score_3 + (load_v4(table_at + j * 80 + i) * 1.442695f);
+                    store_v4(score + j * 80 + i, score_new4);
                     row_max_in[vector] = max_v4(row_max_in[vector], score_new4);
                 }
             }
@@ -1490,7 +1490,7 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
             const vec_v4 row_max_7 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += exp2_v4(load_v4(score + j * 64 + i) - row_max_7);
+                row_sum_in += exp2_v4(load_v4(score + j * 80 + i) - row_max_7);
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
@@ -1523,12 +1523,12 @@ TARGET_v4 static void softmax_swin_row_sums_v4(const struct call *call, int64_t 
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 8448); /* [e: 32, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 10496); /* [e: 32, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64, 16);
+    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 80, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 16);
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 80, 16);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(result + i, splat_v4(0.0f));
@@ -1541,7 +1541,7 @@ TARGET_v4 static void softmax_swin_row_sums_v4(const struct call *call, int64_t 
         }
         for (int64_t e = 0; e < 32; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                result_in[vector] += load_v4(dout_tile + e * 64 + i) * (-load_v4(out_tile + e * 64 + i));
+                result_in[vector] += load_v4(dout_tile + e * 80 + i) * (-load_v4(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1584,30 +1584,30 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
     const int64_t row_0_batch = call->p.heads * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
     const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 16384); /* [j: 64, i: 64] */
-    float *const weight_3 = (float *)(void *)(work + 32768); /* [j: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 49152); /* [d: 32, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 57344); /* [d: 32, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 65536); /* [table_axis_2: 13, table_axis_3: 13, i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 108800); /* [table_axis_2: 13, table_axis_3: 13,
-        i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 152064); /* [table_axis_2: 13, table_axis_3: 16] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 152896); /* [table_axis_2: 13, table_axis_3: 16] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 20480); /* [j: 64, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 40960); /* [j: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 61440); /* [d: 32, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 71680); /* [d: 32, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 81920); /* [table_axis_2: 13, table_axis_3: 13, i: 64 of 80] */
+    float *const row_sum_compensation = (float *)(void *)(work + 136000); /* [table_axis_2: 13, table_axis_3: 13,
+        i: 64 of 80] */
+    float *const unit_sum = (float *)(void *)(work + 190080); /* [table_axis_2: 13, table_axis_3: 16] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 190912); /* [table_axis_2: 13, table_axis_3: 16] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
     float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 13 * 13 : NULL;
-    float *const q_tile = (float *)(void *)(work + 153728); /* [d: 32, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 161920); /* [e: 32, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 170112); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 170368); /* [i: 64] */
-    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 170624);
-    float *const table_at_kept = (float *)(void *)(work + 172736); /* [32 tiles, j: 64, i: 64] */
-    struct remembered *const subscript_places = (struct remembered *)(void *)(work + 697024);
-    float *const subscript_kept = (float *)(void *)(work + 699136); /* [32 tiles, j: 64, i: 64] */
-    struct remembered *const subscript_2_places = (struct remembered *)(void *)(work + 1223424);
-    float *const subscript_2_kept = (float *)(void *)(work + 1225536); /* [32 tiles, j: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 191744); /* [d: 32, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 201984); /* [e: 32, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 212224); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 212480); /* [i: 64] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 212736);
+    float *const table_at_kept = (float *)(void *)(work + 214848); /* [32 tiles, j: 64, i: 64] */
+    struct remembered *const subscript_places = (struct remembered *)(void *)(work + 870208);
+    float *const subscript_kept = (float *)(void *)(work + 872320); /* [32 tiles, j: 64, i: 64] */
+    struct remembered *const subscript_2_places = (struct remembered *)(void *)(work + 1527680);
+    float *const subscript_2_kept = (float *)(void *)(work + 1529792); /* [32 tiles, j: 64, i: 64] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
@@ -1624,9 +1624,9 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 64);
+            transpose_padded_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 32, q_tile, 80, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 64);
+            transpose_padded_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 80, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -1636,9 +1636,9 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
             /* q_tile = q_tile * 0.25503486f; sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t d = 0; d < 32; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.25503486f);
-                    store_v4(sum + d * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + d * 64 + i, splat_v4(0.0f));
+                    store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.25503486f);
+                    store_v4(sum + d * 80 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + d * 80 + i, splat_v4(0.0f));
                 }
             }
             if (partial_0) {
@@ -1646,8 +1646,9 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
                     for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            store_v4(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i, splat_v4(0.0f));
-                            store_v4(row_sum_compensation + table_axis_2 * 832 + table_axis_3 * 64 + i, splat_v4(0.0f));
+                            store_v4(row_sum + table_axis_2 * 1040 + table_axis_3 * 80 + i, splat_v4(0.0f));
+                            store_v4(row_sum_compensation + table_axis_2 * 1040 + table_axis_3 * 80 + i,
+                                splat_v4(0.0f));
                         }
                     }
                 }
@@ -1664,7 +1665,7 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                     (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) *
                     ((n_q + 63) / 64) + j0 / 64 * ((n_q + 63) / 64) + i0 / 64, 32);
                 float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places -
-                    1) * 4096;
+                    1) * 5120;
                 if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1,
                     i0, i1)) {
                     /* table_at = table_array, at computed subscripts */
@@ -1677,8 +1678,8 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
                             0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12),
                             0) * table_array_stride_2;
-                        for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
-                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
+                        for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 80 + i] = table_array[at_2[i]];
+                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 80 + i] = 0;
                     }
                 }
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
@@ -1687,14 +1688,14 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                     const vec_v4 saved_0_tile_4 = load_v4(saved_0_tile + i);
                     const vec_v4 row_0_tile_7 = load_v4(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_3 = load_v4(score + j * 64 + i);
-                        const vec_v4 score_new5 = exp2_v4((score_3 + (load_v4(table_at + j * 64 + i) * 1.442695f)) -
+                        const vec_v4 score_3 = load_v4(score + j * 80 + i);
+                        const vec_v4 score_new5 = exp2_v4((score_3 + (load_v4(table_at + j * 80 + i) * 1.442695f)) -
                             saved_0_tile_4);
-                        store_v4(score + j * 64 + i, score_new5);
-                        const vec_v4 score_2_6 = load_v4(score_2 + j * 64 + i);
+                        store_v4(score + j * 80 + i, score_new5);
+                        const vec_v4 score_2_6 = load_v4(score_2 + j * 80 + i);
                         const vec_v4 score_2_new8 = score_2_6 + row_0_tile_7;
-                        store_v4(score_2 + j * 64 + i, score_2_new8);
-                        store_v4(weight_3 + j * 64 + i, score_2_new8 * (score_new5 * 0.176776695f));
+                        store_v4(score_2 + j * 80 + i, score_2_new8);
+                        store_v4(weight_3 + j * 80 + i, score_2_new8 * (score_new5 * 0.176776695f));
                     }
                 }
                 if (dq) {
@@ -1707,14 +1708,14 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                     (by_heads ? 0 : (call->p.query_start ? b : 0)) * ((n_k + 63) / 64) * ((n_q + 63) / 64) + j0 / 64 *
                     ((n_q + 63) / 64) + i0 / 64, 32);
                 float *const subscript = subscript_kept + (subscript_known - (struct known_tile *)(void
-                    *)subscript_places - 1) * 4096;
+                    *)subscript_places - 1) * 5120;
                 if (partial_0) {
                     if (!knows_tile(subscript_known, (call->p.query_start ? b : 0), j0, j1, i0, i1)) {
                         /* subscript = max(min((((i + query_start) % 7) - (j % 7)) + 6, 12), 0) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_9 = ((i0 + i + lane_v4) + query_start) % 7;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(subscript + j * 64 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) % 7)) +
+                                store_v4(subscript + j * 80 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) % 7)) +
                                     6) < 12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) &
                                     (12 - (ints_v4){0}))) > 0) & (((((t_9 - ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 +
                                     j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v4){0})))) |
@@ -1730,14 +1731,14 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                     (by_heads ? 0 : (call->p.query_start ? b : 0)) * ((n_k + 63) / 64) * ((n_q + 63) / 64) + j0 / 64 *
                     ((n_q + 63) / 64) + i0 / 64, 32);
                 float *const subscript_2 = subscript_2_kept + (subscript_2_known - (struct known_tile *)(void
-                    *)subscript_2_places - 1) * 4096;
+                    *)subscript_2_places - 1) * 5120;
                 if (partial_0) {
                     if (!knows_tile(subscript_2_known, (call->p.query_start ? b : 0), j0, j1, i0, i1)) {
                         /* subscript_2 = max(min((((i + query_start) / 7) - (j / 7)) + 6, 12), 0) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const ints_v4 t_10 = ((i0 + i + lane_v4) + query_start) / 7;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_10 - ((j0 + j) / 7))
+                                store_v4(subscript_2 + j * 80 + i, __builtin_convertvector((((((((t_10 - ((j0 + j) / 7))
                                     + 6) < 12) & ((t_10 - ((j0 + j) / 7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12)
                                     & (12 - (ints_v4){0}))) > 0) & (((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 -
                                     ((j0 + j) / 7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12 -
@@ -1754,13 +1755,13 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                             for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
                                 vec_v4 row_sum_in = (vec_v4){0};
                                 for (int64_t j = 0; j < j1 - j0; j++) {
-                                    row_sum_in += pick_v4(load_v4(subscript + j * 64 + i) == (float)table_axis_3,
-                                        pick_v4(load_v4(subscript_2 + j * 64 + i) == (float)table_axis_2,
-                                        load_v4(score_2 + j * 64 + i) * load_v4(score + j * 64 + i), splat_v4(0.0f)),
+                                    row_sum_in += pick_v4(load_v4(subscript + j * 80 + i) == (float)table_axis_3,
+                                        pick_v4(load_v4(subscript_2 + j * 80 + i) == (float)table_axis_2,
+                                        load_v4(score_2 + j * 80 + i) * load_v4(score + j * 80 + i), splat_v4(0.0f)),
                                         splat_v4(0.0f));
                                 }
-                                add_v4(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i,
-                                    row_sum_compensation + table_axis_2 * 832 + table_axis_3 * 64 + i, row_sum_in,
+                                add_v4(row_sum + table_axis_2 * 1040 + table_axis_3 * 80 + i,
+                                    row_sum_compensation + table_axis_2 * 1040 + table_axis_3 * 80 + i, row_sum_in,
                                     splat_v4(1));
                             }
                     }
@@ -1770,7 +1771,7 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                 /* sum = sum */
                 for (int64_t d = 0; d < 32; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        store_v4(sum + d * 64 + i, load_v4(sum + d * 64 + i));
+                        store_v4(sum + d * 80 + i, load_v4(sum + d * 80 + i));
                     }
                 }
             }
@@ -1780,7 +1781,7 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                     for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
                         vec_v4 lane_sums = splat_v4(0);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const vec_v4 term = load_v4(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i);
+                            const vec_v4 term = load_v4(row_sum + table_axis_2 * 1040 + table_axis_3 * 80 + i);
                             lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 -
                                 i0, mask_v4), term, splat_v4(0));
                         }
@@ -1795,7 +1796,7 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_v4(sum, 64, 32, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
+                transpose_out_v4(sum, 80, 32, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -1843,42 +1844,42 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 64, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 16384); /* [i: 64, j: 64] */
-    float *const sum = (float *)(void *)(work + 32768); /* [e: 32, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 40960); /* [e: 32, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 49152); /* [d: 32, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 57344); /* [d: 32, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 64, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 20480); /* [i: 64, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 40960); /* [e: 32, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 51200); /* [e: 32, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 61440); /* [d: 32, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 71680); /* [d: 32, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 65536); /* [d: 32, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 73728); /* [e: 32, j: 64] */
-    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 81920);
-    float *const table_at_kept = (float *)(void *)(work + 84032); /* [32 tiles, i: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(work + 81920); /* [d: 32, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 92160); /* [e: 32, j: 64 of 80] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 102400);
+    float *const table_at_kept = (float *)(void *)(work + 104512); /* [32 tiles, i: 64, j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 16);
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 80, 16);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64, 16);
+        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 80, 16);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 32; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
+                store_v4(sum + e * 80 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 80 + j, splat_v4(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.25503486f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.25503486f);
-            store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
-            store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
+            store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * 0.25503486f);
+            store_v4(sum_2 + d * 80 + j, splat_v4(0.0f));
+            store_v4(sum_2_compensation + d * 80 + j, splat_v4(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -1899,7 +1900,7 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
                 (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_q + 63) / 64) *
                 ((n_k + 63) / 64) + i0 / 64 * ((n_k + 63) / 64) + j0 / 64, 32);
             float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1)
-                * 4096;
+                * 5120;
             if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, i0, i1, j0,
                 j1)) {
                 /* table_at = table_array, at computed subscripts */
@@ -1912,14 +1913,14 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
                     for (int64_t j = 0; j < j1 - j0; j++) at_2[j] = m * table_array_stride_0 + max(min((((i0 + i) +
                         query_start) / 7) - part_0[j] + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) +
                         query_start) % 7) - part_1[j] + 6, 12), 0) * table_array_stride_2;
-                    for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[at_2[j]];
-                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[i * 64 + j] = 0;
+                    for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 80 + j] = table_array[at_2[j]];
+                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[i * 80 + j] = 0;
                 }
             }
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v4(score + i * 64 + j, exp2_v4((load_v4(score + i * 64 + j) + (load_v4(table_at + i * 64 + j)
+                    store_v4(score + i * 80 + j, exp2_v4((load_v4(score + i * 80 + j) + (load_v4(table_at + i * 80 + j)
                         * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
@@ -1933,8 +1934,8 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            store_v4(score_2 + i * 64 + j, (load_v4(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0
-                                + i)])) * (load_v4(score + i * 64 + j) * 0.176776695f));
+                            store_v4(score_2 + i * 80 + j, (load_v4(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0
+                                + i)])) * (load_v4(score + i * 80 + j) * 0.176776695f));
                         }
                     }
                 }
@@ -1948,7 +1949,7 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 32; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
+                store_v4(sum_2 + d * 80 + j, load_v4(sum_2 + d * 80 + j));
             }
         }
     }
@@ -1956,17 +1957,17 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
         /* sum = sum */
         for (int64_t e = 0; e < 32; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
+                store_v4(sum + e * 80 + j, load_v4(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 64, 32, j1 - j0, dk + j0 * dk_row, dk_row, 16);
+        transpose_out_v4(sum_2, 80, 32, j1 - j0, dk + j0 * dk_row, dk_row, 16);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 64, 32, j1 - j0, dv + j0 * dv_row, dv_row, 16);
+        transpose_out_v4(sum, 80, 32, j1 - j0, dv + j0 * dv_row, dv_row, 16);
     }
 }
 
@@ -2653,42 +2654,42 @@ TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/32, result, result_row, /*result_width=*/32, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
-    dot_along_v3(rows, columns, /*steps=*/32, a, /*a_row=*/32, b, b_row, c, /*c_row=*/64);
+    dot_along_v3(rows, columns, /*steps=*/32, a, /*a_row=*/32, b, b_row, c, /*c_row=*/80);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_v3(/*vectors=*/2, /*lanes=*/32, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1,
+    dot_fetched_v3(/*vectors=*/2, /*lanes=*/32, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1,
         b, b_step, c, /*c_row=*/32, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/32, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -2719,26 +2720,26 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
     const int64_t table_array_stride_2 = call->at.table[2];
-    float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
-    float *const row_max = (float *)(void *)(work + 16384); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 16640); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 16896); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 17152); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 17408); /* [e: 32, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 25600); /* [e: 32, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 20480); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 20736); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 20992); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 21248); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 21504); /* [e: 32, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 31744); /* [e: 32, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 33792); /* [d: 32, i: 64] */
-    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 41984);
-    float *const table_at_kept = (float *)(void *)(work + 44096); /* [32 tiles, j: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 41984); /* [d: 32, i: 64 of 80] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 52224);
+    float *const table_at_kept = (float *)(void *)(work + 54336); /* [32 tiles, j: 64, i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 80, 8);
     /* q_tile = q_tile * 0.25503486f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.25503486f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.25503486f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2750,8 +2751,8 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 32; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum + e * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 64) {
@@ -2769,7 +2770,7 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
             (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) * ((n_q +
             63) / 64) + j0 / 64 * ((n_q + 63) / 64) + i0 / 64, 32);
         float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1) *
-            4096;
+            5120;
         if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1, i0, i1)) {
             /* table_at = table_array, at computed subscripts */
             int64_t part_0[64];
@@ -2780,8 +2781,8 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
                 int64_t at_2[64];
                 for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
                     0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
-                for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
-                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
+                for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 80 + i] = table_array[at_2[i]];
+                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 80 + i] = 0;
             }
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -2792,9 +2793,9 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    const vec_v3 score_3 = load_v3(score + j * 64 + i);
-                    const vec_v3 score_new4 = score_3 + (load_v3(table_at + j * 64 + i) * 1.442695f);
-                    store_v3(score + j * 64 + i, score_new4);
+                    const vec_v3 score_3 = load_v3(score + j * 80 + i);
+                    const vec_v3 score_new4 = score_3 + (load_v3(table_at + j * 80 + i) * 1.442695f);
+                    store_v3(score + j * 80 + i, score_new4);
                     row_max_in[vector] = max_v3(row_max_in[vector], score_new4);
                 }
             }
@@ -2816,9 +2817,9 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
             const vec_v3 row_max_8 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_7 = load_v3(score + j * 64 + i);
+                const vec_v3 score_7 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new9 = exp2_v3(score_7 - row_max_8);
-                store_v3(score + j * 64 + i, score_new9);
+                store_v3(score + j * 80 + i, score_new9);
                 row_sum_in += score_new9;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -2831,7 +2832,7 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
         const vec_v3 row_sum_10 = load_v3(row_sum + i);
         const mask_v3 t_11 = row_sum_10 == 0.0f;
         for (int64_t e = 0; e < 32; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_11, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_10));
+            store_v3(sum + e * 80 + i, pick_v3(t_11, splat_v3(0.0f), load_v3(sum + e * 80 + i) / row_sum_10));
         }
     }
     if (saved_0) {
@@ -2843,7 +2844,7 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 32, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum, 80, 32, i1 - i0, out + i0 * out_row, out_row, 8);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -2927,13 +2928,13 @@ TARGET_v3 APART void softmax_swin_few_keys_v3(const struct call *call, int64_t t
     const int64_t table_array_stride_0 = call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
     const int64_t table_array_stride_2 = call->at.table[2];
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 64 of 80] */
     float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 32] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 16384); /* [r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 20480); /* [r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 32] */
-    float *const table_at = (float *)(void *)(part->work + 16640); /* [r: 64, j: 64] */
+    float *const table_at = (float *)(void *)(part->work + 20736); /* [r: 64, j: 64 of 80] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 8) {
         store_v3(state_max + (chunk - chunk0) * 2176 + r, splat_v3(-FLT_MAX));
@@ -2965,13 +2966,13 @@ TARGET_v3 APART void softmax_swin_few_keys_v3(const struct call *call, int64_t t
             for (int64_t j = 0; j < j1 - j0; j++) at_2[j] = (r / n_q) * table_array_stride_0 + max(min((((r % n_q) +
                 query_start) / 7) - part_0[j] + 6, 12), 0) * table_array_stride_1 + max(min((((r % n_q) + query_start) %
                 7) - part_1[j] + 6, 12), 0) * table_array_stride_2;
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table_array[at_2[j]];
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[r * 64 + j] = 0;
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 80 + j] = table_array[at_2[j]];
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[r * 80 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(score + r * 64 + j, load_v3(score + r * 64 + j) + (load_v3(table_at + r * 64 + j) *
+                store_v3(score + r * 80 + j, load_v3(score + r * 80 + j) + (load_v3(table_at + r * 80 + j) *
                     1.442695f));
             }
         }
@@ -2979,7 +2980,7 @@ TARGET_v3 APART void softmax_swin_few_keys_v3(const struct call *call, int64_t t
         for (int64_t r = 0; r < rows; r++) {
             vec_v3 lanes_max = splat_v3(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(score + r * 64 + j);
+                const vec_v3 term = load_v3(score + r * 80 + j);
                 lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
                     - j0, mask_v3), term, splat_v3(-INFINITY)));
             }
@@ -2997,7 +2998,7 @@ TARGET_v3 APART void softmax_swin_few_keys_v3(const struct call *call, int64_t t
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 64 + j, exp2_v3(load_v3(score + r * 64 + j) - (state_max[(chunk - chunk0) * 2176 +
+                store_v3(score + r * 80 + j, exp2_v3(load_v3(score + r * 80 + j) - (state_max[(chunk - chunk0) * 2176 +
                     r])));
             }
         }
@@ -3005,7 +3006,7 @@ TARGET_v3 APART void softmax_swin_few_keys_v3(const struct call *call, int64_t t
         for (int64_t r = 0; r < rows; r++) {
             vec_v3 lane_sums = splat_v3(0);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(score + r * 64 + j);
+                const vec_v3 term = load_v3(score + r * 80 + j);
                 lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
                     term, splat_v3(0));
             }
@@ -3174,21 +3175,21 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
     const int64_t table_array_stride_2 = call->at.table[2];
-    float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
-    float *const row_max = (float *)(void *)(work + 16384); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 16640); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 16896); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 17152); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 20480); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 20736); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 20992); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 21248); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 17408); /* [d: 32, i: 64] */
-    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 25600);
-    float *const table_at_kept = (float *)(void *)(work + 27712); /* [32 tiles, j: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 21504); /* [d: 32, i: 64 of 80] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 31744);
+    float *const table_at_kept = (float *)(void *)(work + 33856); /* [32 tiles, j: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 80, 8);
     /* q_tile = q_tile * 0.25503486f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.25503486f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.25503486f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3210,7 +3211,7 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
             (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) * ((n_q +
             63) / 64) + j0 / 64 * ((n_q + 63) / 64) + i0 / 64, 32);
         float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1) *
-            4096;
+            5120;
         if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1, i0, i1)) {
             /* table_at = table_array, at computed subscripts */
             int64_t part_0[64];
@@ -3221,8 +3222,8 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
                 int64_t at_2[64];
                 for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
                     0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
-                for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
-                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
+                for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 80 + i] = table_array[at_2[i]];
+                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 80 + i] = 0;
             }
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -3233,9 +3234,9 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    const vec_v3 score_3 = load_v3(score + j * 64 + i);
-                    const vec_v3 score_new4 = score_3 + (load_v3(table_at + j * 64 + i) * 1.442695f);
-                    store_v3(score + j * 64 + i, score_new4);
+                    const vec_v3 score_3 = load_v3(score + j * 80 + i);
+                    const vec_v3 score_new4 = score_3 + (load_v3(table_at + j * 80 + i) * 1.442695f);
+                    store_v3(score + j * 80 + i, score_new4);
                     row_max_in[vector] = max_v3(row_max_in[vector], score_new4);
                 }
             }
@@ -3257,7 +3258,7 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
             const vec_v3 row_max_7 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += exp2_v3(load_v3(score + j * 64 + i) - row_max_7);
+                row_sum_in += exp2_v3(load_v3(score + j * 80 + i) - row_max_7);
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
@@ -3290,12 +3291,12 @@ TARGET_v3 static void softmax_swin_row_sums_v3(const struct call *call, int64_t 
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 8448); /* [e: 32, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 10496); /* [e: 32, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64, 8);
+    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 80, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 8);
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 80, 8);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(result + i, splat_v3(0.0f));
@@ -3308,7 +3309,7 @@ TARGET_v3 static void softmax_swin_row_sums_v3(const struct call *call, int64_t 
         }
         for (int64_t e = 0; e < 32; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                result_in[vector] += load_v3(dout_tile + e * 64 + i) * (-load_v3(out_tile + e * 64 + i));
+                result_in[vector] += load_v3(dout_tile + e * 80 + i) * (-load_v3(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -3351,30 +3352,30 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
     const int64_t row_0_batch = call->p.heads * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
     const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 16384); /* [j: 64, i: 64] */
-    float *const weight_3 = (float *)(void *)(work + 32768); /* [j: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 49152); /* [d: 32, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 57344); /* [d: 32, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 65536); /* [table_axis_2: 13, table_axis_3: 13, i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 108800); /* [table_axis_2: 13, table_axis_3: 13,
-        i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 152064); /* [table_axis_2: 13, table_axis_3: 16] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 152896); /* [table_axis_2: 13, table_axis_3: 16] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 20480); /* [j: 64, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 40960); /* [j: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 61440); /* [d: 32, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 71680); /* [d: 32, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 81920); /* [table_axis_2: 13, table_axis_3: 13, i: 64 of 80] */
+    float *const row_sum_compensation = (float *)(void *)(work + 136000); /* [table_axis_2: 13, table_axis_3: 13,
+        i: 64 of 80] */
+    float *const unit_sum = (float *)(void *)(work + 190080); /* [table_axis_2: 13, table_axis_3: 16] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 190912); /* [table_axis_2: 13, table_axis_3: 16] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
     float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 13 * 13 : NULL;
-    float *const q_tile = (float *)(void *)(work + 153728); /* [d: 32, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 161920); /* [e: 32, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 170112); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 170368); /* [i: 64] */
-    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 170624);
-    float *const table_at_kept = (float *)(void *)(work + 172736); /* [32 tiles, j: 64, i: 64] */
-    struct remembered *const subscript_places = (struct remembered *)(void *)(work + 697024);
-    float *const subscript_kept = (float *)(void *)(work + 699136); /* [32 tiles, j: 64, i: 64] */
-    struct remembered *const subscript_2_places = (struct remembered *)(void *)(work + 1223424);
-    float *const subscript_2_kept = (float *)(void *)(work + 1225536); /* [32 tiles, j: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 191744); /* [d: 32, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 201984); /* [e: 32, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 212224); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 212480); /* [i: 64] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 212736);
+    float *const table_at_kept = (float *)(void *)(work + 214848); /* [32 tiles, j: 64, i: 64] */
+    struct remembered *const subscript_places = (struct remembered *)(void *)(work + 870208);
+    float *const subscript_kept = (float *)(void *)(work + 872320); /* [32 tiles, j: 64, i: 64] */
+    struct remembered *const subscript_2_places = (struct remembered *)(void *)(work + 1527680);
+    float *const subscript_2_kept = (float *)(void *)(work + 1529792); /* [32 tiles, j: 64, i: 64] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
@@ -3394,9 +3395,9 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 64);
+            transpose_padded_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 32, q_tile, 80, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 64);
+            transpose_padded_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 80, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -3406,9 +3407,9 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
             /* q_tile = q_tile * 0.25503486f; sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t d = 0; d < 32; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.25503486f);
-                    store_v3(sum + d * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + d * 64 + i, splat_v3(0.0f));
+                    store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.25503486f);
+                    store_v3(sum + d * 80 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + d * 80 + i, splat_v3(0.0f));
                 }
             }
             if (partial_0) {
@@ -3416,8 +3417,9 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
                     for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            store_v3(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i, splat_v3(0.0f));
-                            store_v3(row_sum_compensation + table_axis_2 * 832 + table_axis_3 * 64 + i, splat_v3(0.0f));
+                            store_v3(row_sum + table_axis_2 * 1040 + table_axis_3 * 80 + i, splat_v3(0.0f));
+                            store_v3(row_sum_compensation + table_axis_2 * 1040 + table_axis_3 * 80 + i,
+                                splat_v3(0.0f));
                         }
                     }
                 }
@@ -3434,7 +3436,7 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                     (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) *
                     ((n_q + 63) / 64) + j0 / 64 * ((n_q + 63) / 64) + i0 / 64, 32);
                 float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places -
-                    1) * 4096;
+                    1) * 5120;
                 if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1,
                     i0, i1)) {
                     /* table_at = table_array, at computed subscripts */
@@ -3447,8 +3449,8 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                         for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
                             0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12),
                             0) * table_array_stride_2;
-                        for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
-                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
+                        for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 80 + i] = table_array[at_2[i]];
+                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 80 + i] = 0;
                     }
                 }
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
@@ -3457,14 +3459,14 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                     const vec_v3 saved_0_tile_4 = load_v3(saved_0_tile + i);
                     const vec_v3 row_0_tile_7 = load_v3(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_3 = load_v3(score + j * 64 + i);
-                        const vec_v3 score_new5 = exp2_v3((score_3 + (load_v3(table_at + j * 64 + i) * 1.442695f)) -
+                        const vec_v3 score_3 = load_v3(score + j * 80 + i);
+                        const vec_v3 score_new5 = exp2_v3((score_3 + (load_v3(table_at + j * 80 + i) * 1.442695f)) -
                             saved_0_tile_4);
-                        store_v3(score + j * 64 + i, score_new5);
-                        const vec_v3 score_2_6 = load_v3(score_2 + j * 64 + i);
+                        store_v3(score + j * 80 + i, score_new5);
+                        const vec_v3 score_2_6 = load_v3(score_2 + j * 80 + i);
                         const vec_v3 score_2_new8 = score_2_6 + row_0_tile_7;
-                        store_v3(score_2 + j * 64 + i, score_2_new8);
-                        store_v3(weight_3 + j * 64 + i, score_2_new8 * (score_new5 * 0.176776695f));
+                        store_v3(score_2 + j * 80 + i, score_2_new8);
+                        store_v3(weight_3 + j * 80 + i, score_2_new8 * (score_new5 * 0.176776695f));
                     }
                 }
                 if (dq) {
@@ -3477,14 +3479,14 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                     (by_heads ? 0 : (call->p.query_start ? b : 0)) * ((n_k + 63) / 64) * ((n_q + 63) / 64) + j0 / 64 *
                     ((n_q + 63) / 64) + i0 / 64, 32);
                 float *const subscript = subscript_kept + (subscript_known - (struct known_tile *)(void
-                    *)subscript_places - 1) * 4096;
+                    *)subscript_places - 1) * 5120;
                 if (partial_0) {
                     if (!knows_tile(subscript_known, (call->p.query_start ? b : 0), j0, j1, i0, i1)) {
                         /* subscript = max(min((((i + query_start) % 7) - (j % 7)) + 6, 12), 0) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_9 = ((i0 + i + lane_v3) + query_start) % 7;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(subscript + j * 64 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) % 7)) +
+                                store_v3(subscript + j * 80 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) % 7)) +
                                     6) < 12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) &
                                     (12 - (ints_v3){0}))) > 0) & (((((t_9 - ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 +
                                     j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v3){0})))) |
@@ -3500,14 +3502,14 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                     (by_heads ? 0 : (call->p.query_start ? b : 0)) * ((n_k + 63) / 64) * ((n_q + 63) / 64) + j0 / 64 *
                     ((n_q + 63) / 64) + i0 / 64, 32);
                 float *const subscript_2 = subscript_2_kept + (subscript_2_known - (struct known_tile *)(void
-                    *)subscript_2_places - 1) * 4096;
+                    *)subscript_2_places - 1) * 5120;
                 if (partial_0) {
                     if (!knows_tile(subscript_2_known, (call->p.query_start ? b : 0), j0, j1, i0, i1)) {
                         /* subscript_2 = max(min((((i + query_start) / 7) - (j / 7)) + 6, 12), 0) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const ints_v3 t_10 = ((i0 + i + lane_v3) + query_start) / 7;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_10 - ((j0 + j) / 7))
+                                store_v3(subscript_2 + j * 80 + i, __builtin_convertvector((((((((t_10 - ((j0 + j) / 7))
                                     + 6) < 12) & ((t_10 - ((j0 + j) / 7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12)
                                     & (12 - (ints_v3){0}))) > 0) & (((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 -
                                     ((j0 + j) / 7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12 -
@@ -3524,13 +3526,13 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                             for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
                                 vec_v3 row_sum_in = (vec_v3){0};
                                 for (int64_t j = 0; j < j1 - j0; j++) {
-                                    row_sum_in += pick_v3(load_v3(subscript + j * 64 + i) == (float)table_axis_3,
-                                        pick_v3(load_v3(subscript_2 + j * 64 + i) == (float)table_axis_2,
-                                        load_v3(score_2 + j * 64 + i) * load_v3(score + j * 64 + i), splat_v3(0.0f)),
+                                    row_sum_in += pick_v3(load_v3(subscript + j * 80 + i) == (float)table_axis_3,
+                                        pick_v3(load_v3(subscript_2 + j * 80 + i) == (float)table_axis_2,
+                                        load_v3(score_2 + j * 80 + i) * load_v3(score + j * 80 + i), splat_v3(0.0f)),
                                         splat_v3(0.0f));
                                 }
-                                add_v3(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i,
-                                    row_sum_compensation + table_axis_2 * 832 + table_axis_3 * 64 + i, row_sum_in,
+                                add_v3(row_sum + table_axis_2 * 1040 + table_axis_3 * 80 + i,
+                                    row_sum_compensation + table_axis_2 * 1040 + table_axis_3 * 80 + i, row_sum_in,
                                     splat_v3(1));
                             }
                     }
@@ -3540,7 +3542,7 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                 /* sum = sum */
                 for (int64_t d = 0; d < 32; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        store_v3(sum + d * 64 + i, load_v3(sum + d * 64 + i));
+                        store_v3(sum + d * 80 + i, load_v3(sum + d * 80 + i));
                     }
                 }
             }
@@ -3550,7 +3552,7 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                     for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
                         vec_v3 lane_sums = splat_v3(0);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const vec_v3 term = load_v3(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i);
+                            const vec_v3 term = load_v3(row_sum + table_axis_2 * 1040 + table_axis_3 * 80 + i);
                             lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 -
                                 i0, mask_v3), term, splat_v3(0));
                         }
@@ -3565,7 +3567,7 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_v3(sum, 64, 32, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
+                transpose_out_v3(sum, 80, 32, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -3613,42 +3615,42 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 64, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 16384); /* [i: 64, j: 64] */
-    float *const sum = (float *)(void *)(work + 32768); /* [e: 32, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 40960); /* [e: 32, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 49152); /* [d: 32, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 57344); /* [d: 32, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 64, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 20480); /* [i: 64, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 40960); /* [e: 32, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 51200); /* [e: 32, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 61440); /* [d: 32, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 71680); /* [d: 32, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 65536); /* [d: 32, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 73728); /* [e: 32, j: 64] */
-    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 81920);
-    float *const table_at_kept = (float *)(void *)(work + 84032); /* [32 tiles, i: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(work + 81920); /* [d: 32, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 92160); /* [e: 32, j: 64 of 80] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 102400);
+    float *const table_at_kept = (float *)(void *)(work + 104512); /* [32 tiles, i: 64, j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 8);
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 80, 8);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64, 8);
+        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 80, 8);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 32; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
+                store_v3(sum + e * 80 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 80 + j, splat_v3(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.25503486f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.25503486f);
-            store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
-            store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
+            store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * 0.25503486f);
+            store_v3(sum_2 + d * 80 + j, splat_v3(0.0f));
+            store_v3(sum_2_compensation + d * 80 + j, splat_v3(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -3669,7 +3671,7 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
                 (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_q + 63) / 64) *
                 ((n_k + 63) / 64) + i0 / 64 * ((n_k + 63) / 64) + j0 / 64, 32);
             float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1)
-                * 4096;
+                * 5120;
             if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, i0, i1, j0,
                 j1)) {
                 /* table_at = table_array, at computed subscripts */
@@ -3682,14 +3684,14 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
                     for (int64_t j = 0; j < j1 - j0; j++) at_2[j] = m * table_array_stride_0 + max(min((((i0 + i) +
                         query_start) / 7) - part_0[j] + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) +
                         query_start) % 7) - part_1[j] + 6, 12), 0) * table_array_stride_2;
-                    for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[at_2[j]];
-                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[i * 64 + j] = 0;
+                    for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 80 + j] = table_array[at_2[j]];
+                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[i * 80 + j] = 0;
                 }
             }
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v3(score + i * 64 + j, exp2_v3((load_v3(score + i * 64 + j) + (load_v3(table_at + i * 64 + j)
+                    store_v3(score + i * 80 + j, exp2_v3((load_v3(score + i * 80 + j) + (load_v3(table_at + i * 80 + j)
                         * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
@@ -3703,8 +3705,8 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(score_2 + i * 64 + j, (load_v3(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0
-                                + i)])) * (load_v3(score + i * 64 + j) * 0.176776695f));
+                            store_v3(score_2 + i * 80 + j, (load_v3(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0
+                                + i)])) * (load_v3(score + i * 80 + j) * 0.176776695f));
                         }
                     }
                 }
@@ -3718,7 +3720,7 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 32; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
+                store_v3(sum_2 + d * 80 + j, load_v3(sum_2 + d * 80 + j));
             }
         }
     }
@@ -3726,17 +3728,17 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
         /* sum = sum */
         for (int64_t e = 0; e < 32; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
+                store_v3(sum + e * 80 + j, load_v3(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 64, 32, j1 - j0, dk + j0 * dk_row, dk_row, 8);
+        transpose_out_v3(sum_2, 80, 32, j1 - j0, dk + j0 * dk_row, dk_row, 8);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 64, 32, j1 - j0, dv + j0 * dv_row, dv_row, 8);
+        transpose_out_v3(sum, 80, 32, j1 - j0, dv + j0 * dv_row, dv_row, 8);
     }
 }
 
@@ -4412,42 +4414,42 @@ APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/32, result, result_row, /*result_width=*/32, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot2_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
-    dot_along_any(rows, columns, /*steps=*/32, a, /*a_row=*/32, b, b_row, c, /*c_row=*/64, /*early=*/64);
+    dot_along_any(rows, columns, /*steps=*/32, a, /*a_row=*/32, b, b_row, c, /*c_row=*/80, /*early=*/64);
 }
 APART void dot3_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_any(/*vectors=*/2, /*lanes=*/32, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1,
+    dot_fetched_any(/*vectors=*/2, /*lanes=*/32, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1,
         b, b_step, c, /*c_row=*/32, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
 }
 APART void dot4_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot5_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/32, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -4478,26 +4480,26 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
     const int64_t table_array_stride_2 = call->at.table[2];
-    float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
-    float *const row_max = (float *)(void *)(work + 16384); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 16640); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 16896); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 17152); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 17408); /* [e: 32, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 25600); /* [e: 32, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 20480); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 20736); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 20992); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 21248); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 21504); /* [e: 32, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 31744); /* [e: 32, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 33792); /* [d: 32, i: 64] */
-    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 41984);
-    float *const table_at_kept = (float *)(void *)(work + 44096); /* [32 tiles, j: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 41984); /* [d: 32, i: 64 of 80] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 52224);
+    float *const table_at_kept = (float *)(void *)(work + 54336); /* [32 tiles, j: 64, i: 64] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 80, 4);
     /* q_tile = q_tile * 0.25503486f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.25503486f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.25503486f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4509,8 +4511,8 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 32; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            store_any(sum + e * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 64) {
@@ -4528,7 +4530,7 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
             (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) * ((n_q +
             63) / 64) + j0 / 64 * ((n_q + 63) / 64) + i0 / 64, 32);
         float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1) *
-            4096;
+            5120;
         if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1, i0, i1)) {
             /* table_at = table_array, at computed subscripts */
             int64_t part_0[64];
@@ -4539,8 +4541,8 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
                 int64_t at_2[64];
                 for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
                     0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
-                for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
-                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
+                for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 80 + i] = table_array[at_2[i]];
+                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 80 + i] = 0;
             }
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -4551,9 +4553,9 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    const vec_any score_3 = load_any(score + j * 64 + i);
-                    const vec_any score_new4 = score_3 + (load_any(table_at + j * 64 + i) * 1.442695f);
-                    store_any(score + j * 64 + i, score_new4);
+                    const vec_any score_3 = load_any(score + j * 80 + i);
+                    const vec_any score_new4 = score_3 + (load_any(table_at + j * 80 + i) * 1.442695f);
+                    store_any(score + j * 80 + i, score_new4);
                     row_max_in[vector] = max_any(row_max_in[vector], score_new4);
                 }
             }
@@ -4575,9 +4577,9 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
             const vec_any row_max_8 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_7 = load_any(score + j * 64 + i);
+                const vec_any score_7 = load_any(score + j * 80 + i);
                 const vec_any score_new9 = exp2_any(score_7 - row_max_8);
-                store_any(score + j * 64 + i, score_new9);
+                store_any(score + j * 80 + i, score_new9);
                 row_sum_in += score_new9;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -4590,7 +4592,7 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
         const vec_any row_sum_10 = load_any(row_sum + i);
         const mask_any t_11 = row_sum_10 == 0.0f;
         for (int64_t e = 0; e < 32; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_11, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_10));
+            store_any(sum + e * 80 + i, pick_any(t_11, splat_any(0.0f), load_any(sum + e * 80 + i) / row_sum_10));
         }
     }
     if (saved_0) {
@@ -4602,7 +4604,7 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 32, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum, 80, 32, i1 - i0, out + i0 * out_row, out_row, 4);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -4685,13 +4687,13 @@ APART void softmax_swin_few_keys_any(const struct call *call, int64_t task, cons
     const int64_t table_array_stride_0 = call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
     const int64_t table_array_stride_2 = call->at.table[2];
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 64 of 80] */
     float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 32] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 16384); /* [r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 20480); /* [r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 32] */
-    float *const table_at = (float *)(void *)(part->work + 16640); /* [r: 64, j: 64] */
+    float *const table_at = (float *)(void *)(part->work + 20736); /* [r: 64, j: 64 of 80] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 4) {
         store_any(state_max + (chunk - chunk0) * 2176 + r, splat_any(-FLT_MAX));
@@ -4723,13 +4725,13 @@ APART void softmax_swin_few_keys_any(const struct call *call, int64_t task, cons
             for (int64_t j = 0; j < j1 - j0; j++) at_2[j] = (r / n_q) * table_array_stride_0 + max(min((((r % n_q) +
                 query_start) / 7) - part_0[j] + 6, 12), 0) * table_array_stride_1 + max(min((((r % n_q) + query_start) %
                 7) - part_1[j] + 6, 12), 0) * table_array_stride_2;
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table_array[at_2[j]];
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[r * 64 + j] = 0;
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 80 + j] = table_array[at_2[j]];
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[r * 80 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(score + r * 64 + j, load_any(score + r * 64 + j) + (load_any(table_at + r * 64 + j) *
+                store_any(score + r * 80 + j, load_any(score + r * 80 + j) + (load_any(table_at + r * 80 + j) *
                     1.442695f));
             }
         }
@@ -4737,7 +4739,7 @@ APART void softmax_swin_few_keys_any(const struct call *call, int64_t task, cons
         for (int64_t r = 0; r < rows; r++) {
             vec_any lanes_max = splat_any(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(score + r * 64 + j);
+                const vec_any term = load_any(score + r * 80 + j);
                 lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
                     j1 - j0, mask_any), term, splat_any(-INFINITY)));
             }
@@ -4755,7 +4757,7 @@ APART void softmax_swin_few_keys_any(const struct call *call, int64_t task, cons
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 64 + j, exp2_any(load_any(score + r * 64 + j) - (state_max[(chunk - chunk0) * 2176
+                store_any(score + r * 80 + j, exp2_any(load_any(score + r * 80 + j) - (state_max[(chunk - chunk0) * 2176
                     + r])));
             }
         }
@@ -4763,7 +4765,7 @@ APART void softmax_swin_few_keys_any(const struct call *call, int64_t task, cons
         for (int64_t r = 0; r < rows; r++) {
             vec_any lane_sums = splat_any(0);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(score + r * 64 + j);
+                const vec_any term = load_any(score + r * 80 + j);
                 lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                     mask_any), term, splat_any(0));
             }
@@ -4931,21 +4933,21 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
     const int64_t table_array_stride_2 = call->at.table[2];
-    float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
-    float *const row_max = (float *)(void *)(work + 16384); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 16640); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 16896); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 17152); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 20480); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 20736); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 20992); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 21248); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 17408); /* [d: 32, i: 64] */
-    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 25600);
-    float *const table_at_kept = (float *)(void *)(work + 27712); /* [32 tiles, j: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 21504); /* [d: 32, i: 64 of 80] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 31744);
+    float *const table_at_kept = (float *)(void *)(work + 33856); /* [32 tiles, j: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 80, 4);
     /* q_tile = q_tile * 0.25503486f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.25503486f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.25503486f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4967,7 +4969,7 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
             (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) * ((n_q +
             63) / 64) + j0 / 64 * ((n_q + 63) / 64) + i0 / 64, 32);
         float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1) *
-            4096;
+            5120;
         if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1, i0, i1)) {
             /* table_at = table_array, at computed subscripts */
             int64_t part_0[64];
@@ -4978,8 +4980,8 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
                 int64_t at_2[64];
                 for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
                     0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
-                for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
-                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
+                for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 80 + i] = table_array[at_2[i]];
+                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 80 + i] = 0;
             }
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -4990,9 +4992,9 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    const vec_any score_3 = load_any(score + j * 64 + i);
-                    const vec_any score_new4 = score_3 + (load_any(table_at + j * 64 + i) * 1.442695f);
-                    store_any(score + j * 64 + i, score_new4);
+                    const vec_any score_3 = load_any(score + j * 80 + i);
+                    const vec_any score_new4 = score_3 + (load_any(table_at + j * 80 + i) * 1.442695f);
+                    store_any(score + j * 80 + i, score_new4);
                     row_max_in[vector] = max_any(row_max_in[vector], score_new4);
                 }
             }
@@ -5014,7 +5016,7 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
             const vec_any row_max_7 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += exp2_any(load_any(score + j * 64 + i) - row_max_7);
+                row_sum_in += exp2_any(load_any(score + j * 80 + i) - row_max_7);
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
@@ -5047,12 +5049,12 @@ static void softmax_swin_row_sums_any(const struct call *call, int64_t task, uns
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 8448); /* [e: 32, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 10496); /* [e: 32, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64, 4);
+    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 80, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 4);
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 80, 4);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(result + i, splat_any(0.0f));
@@ -5065,7 +5067,7 @@ static void softmax_swin_row_sums_any(const struct call *call, int64_t task, uns
         }
         for (int64_t e = 0; e < 32; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                result_in[vector] += load_any(dout_tile + e * 64 + i) * (-load_any(out_tile + e * 64 + i));
+                result_in[vector] += load_any(dout_tile + e * 80 + i) * (-load_any(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -5108,30 +5110,30 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
     const int64_t row_0_batch = call->p.heads * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
     const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 16384); /* [j: 64, i: 64] */
-    float *const weight_3 = (float *)(void *)(work + 32768); /* [j: 64, i: 64] */
-    float *const sum = (float *)(void *)(work + 49152); /* [d: 32, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 57344); /* [d: 32, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 65536); /* [table_axis_2: 13, table_axis_3: 13, i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 108800); /* [table_axis_2: 13, table_axis_3: 13,
-        i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 152064); /* [table_axis_2: 13, table_axis_3: 16] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 152896); /* [table_axis_2: 13, table_axis_3: 16] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 64, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 20480); /* [j: 64, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 40960); /* [j: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 61440); /* [d: 32, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 71680); /* [d: 32, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 81920); /* [table_axis_2: 13, table_axis_3: 13, i: 64 of 80] */
+    float *const row_sum_compensation = (float *)(void *)(work + 136000); /* [table_axis_2: 13, table_axis_3: 13,
+        i: 64 of 80] */
+    float *const unit_sum = (float *)(void *)(work + 190080); /* [table_axis_2: 13, table_axis_3: 16] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 190912); /* [table_axis_2: 13, table_axis_3: 16] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
     float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 13 * 13 : NULL;
-    float *const q_tile = (float *)(void *)(work + 153728); /* [d: 32, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 161920); /* [e: 32, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 170112); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 170368); /* [i: 64] */
-    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 170624);
-    float *const table_at_kept = (float *)(void *)(work + 172736); /* [32 tiles, j: 64, i: 64] */
-    struct remembered *const subscript_places = (struct remembered *)(void *)(work + 697024);
-    float *const subscript_kept = (float *)(void *)(work + 699136); /* [32 tiles, j: 64, i: 64] */
-    struct remembered *const subscript_2_places = (struct remembered *)(void *)(work + 1223424);
-    float *const subscript_2_kept = (float *)(void *)(work + 1225536); /* [32 tiles, j: 64, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 191744); /* [d: 32, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 201984); /* [e: 32, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 212224); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 212480); /* [i: 64] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 212736);
+    float *const table_at_kept = (float *)(void *)(work + 214848); /* [32 tiles, j: 64, i: 64] */
+    struct remembered *const subscript_places = (struct remembered *)(void *)(work + 870208);
+    float *const subscript_kept = (float *)(void *)(work + 872320); /* [32 tiles, j: 64, i: 64] */
+    struct remembered *const subscript_2_places = (struct remembered *)(void *)(work + 1527680);
+    float *const subscript_2_kept = (float *)(void *)(work + 1529792); /* [32 tiles, j: 64, i: 64] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
@@ -5151,9 +5153,9 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 64);
+            transpose_padded_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 32, q_tile, 80, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 64);
+            transpose_padded_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 80, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -5163,9 +5165,9 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
             /* q_tile = q_tile * 0.25503486f; sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t d = 0; d < 32; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.25503486f);
-                    store_any(sum + d * 64 + i, splat_any(0.0f));
-                    store_any(sum_compensation + d * 64 + i, splat_any(0.0f));
+                    store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.25503486f);
+                    store_any(sum + d * 80 + i, splat_any(0.0f));
+                    store_any(sum_compensation + d * 80 + i, splat_any(0.0f));
                 }
             }
             if (partial_0) {
@@ -5173,8 +5175,8 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
                     for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            store_any(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i, splat_any(0.0f));
-                            store_any(row_sum_compensation + table_axis_2 * 832 + table_axis_3 * 64 + i,
+                            store_any(row_sum + table_axis_2 * 1040 + table_axis_3 * 80 + i, splat_any(0.0f));
+                            store_any(row_sum_compensation + table_axis_2 * 1040 + table_axis_3 * 80 + i,
                                 splat_any(0.0f));
                         }
                     }
@@ -5192,7 +5194,7 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                     (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_k + 63) / 64) *
                     ((n_q + 63) / 64) + j0 / 64 * ((n_q + 63) / 64) + i0 / 64, 32);
                 float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places -
-                    1) * 4096;
+                    1) * 5120;
                 if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, j0, j1,
                     i0, i1)) {
                     /* table_at = table_array, at computed subscripts */
@@ -5205,8 +5207,8 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                         for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
                             0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12),
                             0) * table_array_stride_2;
-                        for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
-                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
+                        for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 80 + i] = table_array[at_2[i]];
+                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 80 + i] = 0;
                     }
                 }
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
@@ -5215,14 +5217,14 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                     const vec_any saved_0_tile_4 = load_any(saved_0_tile + i);
                     const vec_any row_0_tile_7 = load_any(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_3 = load_any(score + j * 64 + i);
-                        const vec_any score_new5 = exp2_any((score_3 + (load_any(table_at + j * 64 + i) * 1.442695f)) -
+                        const vec_any score_3 = load_any(score + j * 80 + i);
+                        const vec_any score_new5 = exp2_any((score_3 + (load_any(table_at + j * 80 + i) * 1.442695f)) -
                             saved_0_tile_4);
-                        store_any(score + j * 64 + i, score_new5);
-                        const vec_any score_2_6 = load_any(score_2 + j * 64 + i);
+                        store_any(score + j * 80 + i, score_new5);
+                        const vec_any score_2_6 = load_any(score_2 + j * 80 + i);
                         const vec_any score_2_new8 = score_2_6 + row_0_tile_7;
-                        store_any(score_2 + j * 64 + i, score_2_new8);
-                        store_any(weight_3 + j * 64 + i, score_2_new8 * (score_new5 * 0.176776695f));
+                        store_any(score_2 + j * 80 + i, score_2_new8);
+                        store_any(weight_3 + j * 80 + i, score_2_new8 * (score_new5 * 0.176776695f));
                     }
                 }
                 if (dq) {
@@ -5235,14 +5237,14 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                     (by_heads ? 0 : (call->p.query_start ? b : 0)) * ((n_k + 63) / 64) * ((n_q + 63) / 64) + j0 / 64 *
                     ((n_q + 63) / 64) + i0 / 64, 32);
                 float *const subscript = subscript_kept + (subscript_known - (struct known_tile *)(void
-                    *)subscript_places - 1) * 4096;
+                    *)subscript_places - 1) * 5120;
                 if (partial_0) {
                     if (!knows_tile(subscript_known, (call->p.query_start ? b : 0), j0, j1, i0, i1)) {
                         /* subscript = max(min((((i + query_start) % 7) - (j % 7)) + 6, 12), 0) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_9 = ((i0 + i + lane_any) + query_start) % 7;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(subscript + j * 64 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) % 7)) +
+                                store_any(subscript + j * 80 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) % 7)) +
                                     6) < 12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) &
                                     (12 - (ints_any){0}))) > 0) & (((((t_9 - ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 +
                                     j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_any){0})))) |
@@ -5258,14 +5260,14 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                     (by_heads ? 0 : (call->p.query_start ? b : 0)) * ((n_k + 63) / 64) * ((n_q + 63) / 64) + j0 / 64 *
                     ((n_q + 63) / 64) + i0 / 64, 32);
                 float *const subscript_2 = subscript_2_kept + (subscript_2_known - (struct known_tile *)(void
-                    *)subscript_2_places - 1) * 4096;
+                    *)subscript_2_places - 1) * 5120;
                 if (partial_0) {
                     if (!knows_tile(subscript_2_known, (call->p.query_start ? b : 0), j0, j1, i0, i1)) {
                         /* subscript_2 = max(min((((i + query_start) / 7) - (j / 7)) + 6, 12), 0) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const ints_any t_10 = ((i0 + i + lane_any) + query_start) / 7;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_10 - ((j0 + j) /
+                                store_any(subscript_2 + j * 80 + i, __builtin_convertvector((((((((t_10 - ((j0 + j) /
                                     7)) + 6) < 12) & ((t_10 - ((j0 + j) / 7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) <
                                     12) & (12 - (ints_any){0}))) > 0) & (((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10
                                     - ((j0 + j) / 7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12 -
@@ -5282,13 +5284,13 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                             for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
                                 vec_any row_sum_in = (vec_any){0};
                                 for (int64_t j = 0; j < j1 - j0; j++) {
-                                    row_sum_in += pick_any(load_any(subscript + j * 64 + i) == (float)table_axis_3,
-                                        pick_any(load_any(subscript_2 + j * 64 + i) == (float)table_axis_2,
-                                        load_any(score_2 + j * 64 + i) * load_any(score + j * 64 + i), splat_any(0.0f)),
+                                    row_sum_in += pick_any(load_any(subscript + j * 80 + i) == (float)table_axis_3,
+                                        pick_any(load_any(subscript_2 + j * 80 + i) == (float)table_axis_2,
+                                        load_any(score_2 + j * 80 + i) * load_any(score + j * 80 + i), splat_any(0.0f)),
                                         splat_any(0.0f));
                                 }
-                                add_any(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i,
-                                    row_sum_compensation + table_axis_2 * 832 + table_axis_3 * 64 + i, row_sum_in,
+                                add_any(row_sum + table_axis_2 * 1040 + table_axis_3 * 80 + i,
+                                    row_sum_compensation + table_axis_2 * 1040 + table_axis_3 * 80 + i, row_sum_in,
                                     splat_any(1));
                             }
                     }
@@ -5298,7 +5300,7 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                 /* sum = sum */
                 for (int64_t d = 0; d < 32; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        store_any(sum + d * 64 + i, load_any(sum + d * 64 + i));
+                        store_any(sum + d * 80 + i, load_any(sum + d * 80 + i));
                     }
                 }
             }
@@ -5308,7 +5310,7 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                     for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
                         vec_any lane_sums = splat_any(0);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const vec_any term = load_any(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i);
+                            const vec_any term = load_any(row_sum + table_axis_2 * 1040 + table_axis_3 * 80 + i);
                             lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 -
                                 i0, mask_any), term, splat_any(0));
                         }
@@ -5323,7 +5325,7 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_any(sum, 64, 32, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
+                transpose_out_any(sum, 80, 32, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -5371,42 +5373,42 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 64, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 16384); /* [i: 64, j: 64] */
-    float *const sum = (float *)(void *)(work + 32768); /* [e: 32, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 40960); /* [e: 32, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 49152); /* [d: 32, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 57344); /* [d: 32, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 64, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 20480); /* [i: 64, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 40960); /* [e: 32, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 51200); /* [e: 32, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 61440); /* [d: 32, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 71680); /* [d: 32, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 65536); /* [d: 32, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 73728); /* [e: 32, j: 64] */
-    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 81920);
-    float *const table_at_kept = (float *)(void *)(work + 84032); /* [32 tiles, i: 64, j: 64] */
+    float *const k_tile = (float *)(void *)(work + 81920); /* [d: 32, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 92160); /* [e: 32, j: 64 of 80] */
+    struct remembered *const table_at_places = (struct remembered *)(void *)(work + 102400);
+    float *const table_at_kept = (float *)(void *)(work + 104512); /* [32 tiles, i: 64, j: 64] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 4);
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 80, 4);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64, 4);
+        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 80, 4);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 32; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
+                store_any(sum + e * 80 + j, splat_any(0.0f));
+                store_any(sum_compensation + e * 80 + j, splat_any(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.25503486f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 32; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.25503486f);
-            store_any(sum_2 + d * 64 + j, splat_any(0.0f));
-            store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
+            store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * 0.25503486f);
+            store_any(sum_2 + d * 80 + j, splat_any(0.0f));
+            store_any(sum_2_compensation + d * 80 + j, splat_any(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -5427,7 +5429,7 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
                 (by_heads ? 0 : ((call->p.query_start ? b : 0) * kv_heads + g) * members + m) * ((n_q + 63) / 64) *
                 ((n_k + 63) / 64) + i0 / 64 * ((n_k + 63) / 64) + j0 / 64, 32);
             float *const table_at = table_at_kept + (table_at_known - (struct known_tile *)(void *)table_at_places - 1)
-                * 4096;
+                * 5120;
             if (!knows_tile(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, i0, i1, j0,
                 j1)) {
                 /* table_at = table_array, at computed subscripts */
@@ -5440,14 +5442,14 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
                     for (int64_t j = 0; j < j1 - j0; j++) at_2[j] = m * table_array_stride_0 + max(min((((i0 + i) +
                         query_start) / 7) - part_0[j] + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) +
                         query_start) % 7) - part_1[j] + 6, 12), 0) * table_array_stride_2;
-                    for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[at_2[j]];
-                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[i * 64 + j] = 0;
+                    for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 80 + j] = table_array[at_2[j]];
+                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[i * 80 + j] = 0;
                 }
             }
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_any(score + i * 64 + j, exp2_any((load_any(score + i * 64 + j) + (load_any(table_at + i * 64 +
+                    store_any(score + i * 80 + j, exp2_any((load_any(score + i * 80 + j) + (load_any(table_at + i * 80 +
                         j) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
@@ -5461,8 +5463,8 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(score_2 + i * 64 + j, (load_any(score_2 + i * 64 + j) + (row_0[m * row_0_head +
-                                (i0 + i)])) * (load_any(score + i * 64 + j) * 0.176776695f));
+                            store_any(score_2 + i * 80 + j, (load_any(score_2 + i * 80 + j) + (row_0[m * row_0_head +
+                                (i0 + i)])) * (load_any(score + i * 80 + j) * 0.176776695f));
                         }
                     }
                 }
@@ -5476,7 +5478,7 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 32; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
+                store_any(sum_2 + d * 80 + j, load_any(sum_2 + d * 80 + j));
             }
         }
     }
@@ -5484,17 +5486,17 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
         /* sum = sum */
         for (int64_t e = 0; e < 32; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
+                store_any(sum + e * 80 + j, load_any(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 64, 32, j1 - j0, dk + j0 * dk_row, dk_row, 4);
+        transpose_out_any(sum_2, 80, 32, j1 - j0, dk + j0 * dk_row, dk_row, 4);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 64, 32, j1 - j0, dv + j0 * dv_row, dv_row, 4);
+        transpose_out_any(sum, 80, 32, j1 - j0, dv + j0 * dv_row, dv_row, 4);
     }
 }
 
@@ -5591,23 +5593,23 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_swin_few_v4, .tile = 0,
-            .own = 33024, .of_pair = 64, .shared = 25344, .slot = 8704, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_swin_rows_v4, .tile = 64, .own = 568384, .of_pair = 64, .saves = 1,
-            .remembered = 1, .remembers = {41984}};
+            .own = 41216, .of_pair = 64, .shared = 25344, .slot = 8704, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_swin_rows_v4, .tile = 64, .own = 709696, .of_pair = 64, .saves = 1,
+            .remembered = 1, .remembers = {52224}};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_swin_few_v3, .tile = 0,
-            .own = 33024, .of_pair = 64, .shared = 25344, .slot = 8704, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_swin_rows_v3, .tile = 64, .own = 568384, .of_pair = 64, .saves = 1,
-            .remembered = 1, .remembers = {41984}};
+            .own = 41216, .of_pair = 64, .shared = 25344, .slot = 8704, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_swin_rows_v3, .tile = 64, .own = 709696, .of_pair = 64, .saves = 1,
+            .remembered = 1, .remembers = {52224}};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_swin_few_any, .tile = 0,
-        .own = 33024, .of_pair = 64, .shared = 25344, .slot = 8704, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_swin_rows_any, .tile = 64, .own = 568384, .of_pair = 64, .saves = 1,
-        .remembered = 1, .remembers = {41984}};
+        .own = 41216, .of_pair = 64, .shared = 25344, .slot = 8704, .slots = 4, .together = 1};
+    return (struct version){.rows = softmax_swin_rows_any, .tile = 64, .own = 709696, .of_pair = 64, .saves = 1,
+        .remembered = 1, .remembers = {52224}};
 }
 
 enum { MANY_ROWS = 1 << 30 };
@@ -5973,52 +5975,52 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_swin_saved_v4, .tile = 64, .own = 552000, .of_pair = 64,
-            .remembered = 1, .remembers = {25600}};
+        return (struct version){.rows = softmax_swin_saved_v4, .tile = 64, .own = 689216, .of_pair = 64,
+            .remembered = 1, .remembers = {31744}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_swin_saved_v3, .tile = 64, .own = 552000, .of_pair = 64,
-            .remembered = 1, .remembers = {25600}};
+        return (struct version){.rows = softmax_swin_saved_v3, .tile = 64, .own = 689216, .of_pair = 64,
+            .remembered = 1, .remembers = {31744}};
 #endif
-    return (struct version){.rows = softmax_swin_saved_any, .tile = 64, .own = 552000, .of_pair = 64, .remembered = 1,
-        .remembers = {25600}};
+    return (struct version){.rows = softmax_swin_saved_any, .tile = 64, .own = 689216, .of_pair = 64, .remembered = 1,
+        .remembers = {31744}};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_swin_row_sums_v4, .tile = 64, .own = 16640, .of_pair = 64};
+        return (struct version){.rows = softmax_swin_row_sums_v4, .tile = 64, .own = 20736, .of_pair = 64};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_swin_row_sums_v3, .tile = 64, .own = 16640, .of_pair = 64};
+        return (struct version){.rows = softmax_swin_row_sums_v3, .tile = 64, .own = 20736, .of_pair = 64};
 #endif
-    return (struct version){.rows = softmax_swin_row_sums_any, .tile = 64, .own = 16640, .of_pair = 64};
+    return (struct version){.rows = softmax_swin_row_sums_any, .tile = 64, .own = 20736, .of_pair = 64};
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_swin_dq_sums1_v4, .tile = -1, .own = 1749824, .of_pair = 64,
-            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 3, .remembers = {170624, 697024, 1223424}};
+        return (struct version){.rows = softmax_swin_dq_sums1_v4, .tile = -1, .own = 2185152, .of_pair = 64,
+            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 3, .remembers = {212736, 870208, 1527680}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_swin_dq_sums1_v3, .tile = -1, .own = 1749824, .of_pair = 64,
-            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 3, .remembers = {170624, 697024, 1223424}};
+        return (struct version){.rows = softmax_swin_dq_sums1_v3, .tile = -1, .own = 2185152, .of_pair = 64,
+            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 3, .remembers = {212736, 870208, 1527680}};
 #endif
-    return (struct version){.rows = softmax_swin_dq_sums1_any, .tile = -1, .own = 1749824, .of_pair = 64,
-        .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 3, .remembers = {170624, 697024, 1223424}};
+    return (struct version){.rows = softmax_swin_dq_sums1_any, .tile = -1, .own = 2185152, .of_pair = 64,
+        .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 3, .remembers = {212736, 870208, 1527680}};
     case 3:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_swin_dk_dv_v4, .tile = 64, .own = 608320, .of_pair = 64,
-            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {81920}};
+        return (struct version){.rows = softmax_swin_dk_dv_v4, .tile = 64, .own = 759872, .of_pair = 64,
+            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {102400}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_swin_dk_dv_v3, .tile = 64, .own = 608320, .of_pair = 64,
-            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {81920}};
+        return (struct version){.rows = softmax_swin_dk_dv_v3, .tile = 64, .own = 759872, .of_pair = 64,
+            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {102400}};
 #endif
-    return (struct version){.rows = softmax_swin_dk_dv_any, .tile = 64, .own = 608320, .of_pair = 64,
-        .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {81920}};
+    return (struct version){.rows = softmax_swin_dk_dv_any, .tile = 64, .own = 759872, .of_pair = 64,
+        .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {102400}};
     default:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)

@@ -26,11 +26,11 @@
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 387584 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 418304 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 191488 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 387584 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 418304 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 191488 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 387584 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 418304 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 191488 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -876,14 +876,14 @@ TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -897,21 +897,21 @@ TARGET_v4 APART void dot3_v4(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -935,26 +935,26 @@ TARGET_v4 static void softmax_t5_rows_v4(const struct call *call, int64_t task, 
     const int64_t v_row = call->p.v.row;
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 123904);
-    float *const table_at_kept = (float *)(void *)(work + 123968); /* [65904 differences] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 154624);
+    float *const table_at_kept = (float *)(void *)(work + 154688); /* [65904 differences] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* q_tile = q_tile * 1.442695f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 1.442695f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 1.442695f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -966,8 +966,8 @@ TARGET_v4 static void softmax_t5_rows_v4(const struct call *call, int64_t task, 
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum + e * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
@@ -1006,10 +1006,10 @@ TARGET_v4 static void softmax_t5_rows_v4(const struct call *call, int64_t task, 
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    const vec_v4 score_0 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_0 = load_v4(score + j * 80 + i);
                     const vec_v4 score_new1 = score_0 + (load_v4(table_at + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) *
                         1.442695f);
-                    store_v4(score + j * 64 + i, score_new1);
+                    store_v4(score + j * 80 + i, score_new1);
                     row_max_in[vector] = max_v4(row_max_in[vector], score_new1);
                 }
             }
@@ -1031,9 +1031,9 @@ TARGET_v4 static void softmax_t5_rows_v4(const struct call *call, int64_t task, 
             const vec_v4 row_max_5 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_4 = load_v4(score + j * 64 + i);
+                const vec_v4 score_4 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new6 = exp2_v4(score_4 - row_max_5);
-                store_v4(score + j * 64 + i, score_new6);
+                store_v4(score + j * 80 + i, score_new6);
                 row_sum_in += score_new6;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1046,7 +1046,7 @@ TARGET_v4 static void softmax_t5_rows_v4(const struct call *call, int64_t task, 
         const vec_v4 row_sum_7 = load_v4(row_sum + i);
         const mask_v4 t_8 = row_sum_7 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_8, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_7));
+            store_v4(sum + e * 80 + i, pick_v4(t_8, splat_v4(0.0f), load_v4(sum + e * 80 + i) / row_sum_7));
         }
     }
     if (saved_0) {
@@ -1058,7 +1058,7 @@ TARGET_v4 static void softmax_t5_rows_v4(const struct call *call, int64_t task, 
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -1377,21 +1377,21 @@ TARGET_v4 static void softmax_t5_saved_v4(const struct call *call, int64_t task,
     const int64_t k_row = call->p.k.row;
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 91136);
-    float *const table_at_kept = (float *)(void *)(work + 91200); /* [65904 differences] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 113664);
+    float *const table_at_kept = (float *)(void *)(work + 113728); /* [65904 differences] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
     /* q_tile = q_tile * 1.442695f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 1.442695f);
+            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 1.442695f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1434,10 +1434,10 @@ TARGET_v4 static void softmax_t5_saved_v4(const struct call *call, int64_t task,
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    const vec_v4 score_0 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_0 = load_v4(score + j * 80 + i);
                     const vec_v4 score_new1 = score_0 + (load_v4(table_at + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) *
                         1.442695f);
-                    store_v4(score + j * 64 + i, score_new1);
+                    store_v4(score + j * 80 + i, score_new1);
                     row_max_in[vector] = max_v4(row_max_in[vector], score_new1);
                 }
             }
@@ -1459,7 +1459,7 @@ TARGET_v4 static void softmax_t5_saved_v4(const struct call *call, int64_t task,
             const vec_v4 row_max_4 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += exp2_v4(load_v4(score + j * 64 + i) - row_max_4);
+                row_sum_in += exp2_v4(load_v4(score + j * 80 + i) - row_max_4);
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
@@ -1492,12 +1492,12 @@ TARGET_v4 static void softmax_t5_row_sums_v4(const struct call *call, int64_t ta
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 16);
+    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 16);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
+    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 16);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         store_v4(result + i, splat_v4(0.0f));
@@ -1510,7 +1510,7 @@ TARGET_v4 static void softmax_t5_row_sums_v4(const struct call *call, int64_t ta
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                result_in[vector] += load_v4(dout_tile + e * 64 + i) * (-load_v4(out_tile + e * 64 + i));
+                result_in[vector] += load_v4(dout_tile + e * 80 + i) * (-load_v4(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1551,27 +1551,27 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
     const int64_t row_0_batch = call->p.heads * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
     const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 36864); /* [j: 144, i: 64] */
-    float *const weight_3 = (float *)(void *)(work + 73728); /* [j: 144, i: 64] */
-    float *const sum = (float *)(void *)(work + 110592); /* [d: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 126976); /* [d: 64, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 143360); /* [table_axis_2: 32, i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 151552); /* [table_axis_2: 32, i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 159744); /* [table_axis_2: 32] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 159872); /* [table_axis_2: 32] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [j: 144, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 92160); /* [j: 144, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 138240); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 158720); /* [d: 64, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 179200); /* [table_axis_2: 32, i: 64 of 80] */
+    float *const row_sum_compensation = (float *)(void *)(work + 189440); /* [table_axis_2: 32, i: 64 of 80] */
+    float *const unit_sum = (float *)(void *)(work + 199680); /* [table_axis_2: 32] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 199808); /* [table_axis_2: 32] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
     float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 32 : NULL;
-    float *const q_tile = (float *)(void *)(work + 160000); /* [d: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 176384); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 192768); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 193024); /* [i: 64] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 193280);
-    float *const table_at_kept = (float *)(void *)(work + 193344); /* [65760 differences] */
-    struct remembered *const subscript_known = (struct remembered *)(void *)(work + 456384);
-    float *const subscript_kept = (float *)(void *)(work + 456448); /* [65760 differences] */
+    float *const q_tile = (float *)(void *)(work + 199936); /* [d: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 220416); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 240896); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 241152); /* [i: 64] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 241408);
+    float *const table_at_kept = (float *)(void *)(work + 241472); /* [65760 differences] */
+    struct remembered *const subscript_known = (struct remembered *)(void *)(work + 504512);
+    float *const subscript_kept = (float *)(void *)(work + 504576); /* [65760 differences] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 16) {
@@ -1586,9 +1586,9 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
+            transpose_padded_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -1598,17 +1598,17 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
             /* q_tile = q_tile * 1.442695f; sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 1.442695f);
-                    store_v4(sum + d * 64 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + d * 64 + i, splat_v4(0.0f));
+                    store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 1.442695f);
+                    store_v4(sum + d * 80 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + d * 80 + i, splat_v4(0.0f));
                 }
             }
             if (partial_0) {
                 /* row_sum = 0.0f; row_sum_compensation = 0.0f */
                 for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        store_v4(row_sum + table_axis_2 * 64 + i, splat_v4(0.0f));
-                        store_v4(row_sum_compensation + table_axis_2 * 64 + i, splat_v4(0.0f));
+                        store_v4(row_sum + table_axis_2 * 80 + i, splat_v4(0.0f));
+                        store_v4(row_sum_compensation + table_axis_2 * 80 + i, splat_v4(0.0f));
                     }
                 }
             }
@@ -1643,14 +1643,14 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
                     const vec_v4 saved_0_tile_1 = load_v4(saved_0_tile + i);
                     const vec_v4 row_0_tile_4 = load_v4(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_0 = load_v4(score + j * 64 + i);
+                        const vec_v4 score_0 = load_v4(score + j * 80 + i);
                         const vec_v4 score_new2 = exp2_v4((score_0 + (load_v4(table_at + ((i0 + i) - (j0 + j) - (i0 -
                             j1) - 1)) * 1.442695f)) - saved_0_tile_1);
-                        store_v4(score + j * 64 + i, score_new2);
-                        const vec_v4 score_2_3 = load_v4(score_2 + j * 64 + i);
+                        store_v4(score + j * 80 + i, score_new2);
+                        const vec_v4 score_2_3 = load_v4(score_2 + j * 80 + i);
                         const vec_v4 score_2_new5 = score_2_3 + row_0_tile_4;
-                        store_v4(score_2 + j * 64 + i, score_2_new5);
-                        store_v4(weight_3 + j * 64 + i, score_2_new5 * score_new2);
+                        store_v4(score_2 + j * 80 + i, score_2_new5);
+                        store_v4(weight_3 + j * 80 + i, score_2_new5 * score_new2);
                     }
                 }
                 if (dq) {
@@ -1717,10 +1717,10 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
                             vec_v4 row_sum_in = (vec_v4){0};
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 row_sum_in += pick_v4(load_v4(subscript + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) ==
-                                    (float)table_axis_2, load_v4(score_2 + j * 64 + i) * load_v4(score + j * 64 + i),
+                                    (float)table_axis_2, load_v4(score_2 + j * 80 + i) * load_v4(score + j * 80 + i),
                                     splat_v4(0.0f));
                             }
-                            add_v4(row_sum + table_axis_2 * 64 + i, row_sum_compensation + table_axis_2 * 64 + i,
+                            add_v4(row_sum + table_axis_2 * 80 + i, row_sum_compensation + table_axis_2 * 80 + i,
                                 row_sum_in, splat_v4(1));
                         }
                     }
@@ -1730,7 +1730,7 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
                 /* sum = sum */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        store_v4(sum + d * 64 + i, load_v4(sum + d * 64 + i));
+                        store_v4(sum + d * 80 + i, load_v4(sum + d * 80 + i));
                     }
                 }
             }
@@ -1739,7 +1739,7 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
                 for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 term = load_v4(row_sum + table_axis_2 * 64 + i);
+                        const vec_v4 term = load_v4(row_sum + table_axis_2 * 80 + i);
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -1752,7 +1752,7 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_v4(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
+                transpose_out_v4(sum, 80, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -1792,42 +1792,42 @@ TARGET_v4 static void softmax_t5_dk_dv_v4(const struct call *call, int64_t task,
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 245760);
-    float *const table_at_kept = (float *)(void *)(work + 245824); /* [65904 differences] */
+    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 307200);
+    float *const table_at_kept = (float *)(void *)(work + 307264); /* [65904 differences] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
+    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 16);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
+        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 16);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
+                store_v4(sum + e * 80 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 80 + j, splat_v4(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 1.442695f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 1.442695f);
-            store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
-            store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
+            store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * 1.442695f);
+            store_v4(sum_2 + d * 80 + j, splat_v4(0.0f));
+            store_v4(sum_2_compensation + d * 80 + j, splat_v4(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -1865,7 +1865,7 @@ TARGET_v4 static void softmax_t5_dk_dv_v4(const struct call *call, int64_t task,
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v4(score + i * 64 + j, exp2_v4((load_v4(score + i * 64 + j) + (load_v4(table_at + ((j0 + j) -
+                    store_v4(score + i * 80 + j, exp2_v4((load_v4(score + i * 80 + j) + (load_v4(table_at + ((j0 + j) -
                         (i0 + i) - (j0 - i1) - 1)) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
@@ -1879,8 +1879,8 @@ TARGET_v4 static void softmax_t5_dk_dv_v4(const struct call *call, int64_t task,
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            store_v4(score_2 + i * 64 + j, (load_v4(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0
-                                + i)])) * load_v4(score + i * 64 + j));
+                            store_v4(score_2 + i * 80 + j, (load_v4(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0
+                                + i)])) * load_v4(score + i * 80 + j));
                         }
                     }
                 }
@@ -1894,7 +1894,7 @@ TARGET_v4 static void softmax_t5_dk_dv_v4(const struct call *call, int64_t task,
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
+                store_v4(sum_2 + d * 80 + j, load_v4(sum_2 + d * 80 + j));
             }
         }
     }
@@ -1902,17 +1902,17 @@ TARGET_v4 static void softmax_t5_dk_dv_v4(const struct call *call, int64_t task,
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
+                store_v4(sum + e * 80 + j, load_v4(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
+        transpose_out_v4(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
+        transpose_out_v4(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
     }
 }
 
@@ -2598,14 +2598,14 @@ TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, factor, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -2619,21 +2619,21 @@ TARGET_v3 APART void dot3_v3(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
-        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
+        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -2657,26 +2657,26 @@ TARGET_v3 static void softmax_t5_rows_v3(const struct call *call, int64_t task, 
     const int64_t v_row = call->p.v.row;
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 123904);
-    float *const table_at_kept = (float *)(void *)(work + 123968); /* [65896 differences] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 154624);
+    float *const table_at_kept = (float *)(void *)(work + 154688); /* [65896 differences] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* q_tile = q_tile * 1.442695f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 1.442695f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 1.442695f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2688,8 +2688,8 @@ TARGET_v3 static void softmax_t5_rows_v3(const struct call *call, int64_t task, 
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum + e * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
@@ -2728,10 +2728,10 @@ TARGET_v3 static void softmax_t5_rows_v3(const struct call *call, int64_t task, 
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    const vec_v3 score_0 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_0 = load_v3(score + j * 80 + i);
                     const vec_v3 score_new1 = score_0 + (load_v3(table_at + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) *
                         1.442695f);
-                    store_v3(score + j * 64 + i, score_new1);
+                    store_v3(score + j * 80 + i, score_new1);
                     row_max_in[vector] = max_v3(row_max_in[vector], score_new1);
                 }
             }
@@ -2753,9 +2753,9 @@ TARGET_v3 static void softmax_t5_rows_v3(const struct call *call, int64_t task, 
             const vec_v3 row_max_5 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_4 = load_v3(score + j * 64 + i);
+                const vec_v3 score_4 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new6 = exp2_v3(score_4 - row_max_5);
-                store_v3(score + j * 64 + i, score_new6);
+                store_v3(score + j * 80 + i, score_new6);
                 row_sum_in += score_new6;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -2768,7 +2768,7 @@ TARGET_v3 static void softmax_t5_rows_v3(const struct call *call, int64_t task, 
         const vec_v3 row_sum_7 = load_v3(row_sum + i);
         const mask_v3 t_8 = row_sum_7 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_8, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_7));
+            store_v3(sum + e * 80 + i, pick_v3(t_8, splat_v3(0.0f), load_v3(sum + e * 80 + i) / row_sum_7));
         }
     }
     if (saved_0) {
@@ -2780,7 +2780,7 @@ TARGET_v3 static void softmax_t5_rows_v3(const struct call *call, int64_t task, 
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -3099,21 +3099,21 @@ TARGET_v3 static void softmax_t5_saved_v3(const struct call *call, int64_t task,
     const int64_t k_row = call->p.k.row;
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 91136);
-    float *const table_at_kept = (float *)(void *)(work + 91200); /* [65896 differences] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 113664);
+    float *const table_at_kept = (float *)(void *)(work + 113728); /* [65896 differences] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
     /* q_tile = q_tile * 1.442695f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 1.442695f);
+            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 1.442695f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3156,10 +3156,10 @@ TARGET_v3 static void softmax_t5_saved_v3(const struct call *call, int64_t task,
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    const vec_v3 score_0 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_0 = load_v3(score + j * 80 + i);
                     const vec_v3 score_new1 = score_0 + (load_v3(table_at + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) *
                         1.442695f);
-                    store_v3(score + j * 64 + i, score_new1);
+                    store_v3(score + j * 80 + i, score_new1);
                     row_max_in[vector] = max_v3(row_max_in[vector], score_new1);
                 }
             }
@@ -3181,7 +3181,7 @@ TARGET_v3 static void softmax_t5_saved_v3(const struct call *call, int64_t task,
             const vec_v3 row_max_4 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += exp2_v3(load_v3(score + j * 64 + i) - row_max_4);
+                row_sum_in += exp2_v3(load_v3(score + j * 80 + i) - row_max_4);
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
@@ -3214,12 +3214,12 @@ TARGET_v3 static void softmax_t5_row_sums_v3(const struct call *call, int64_t ta
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 8);
+    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 8);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
+    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 8);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         store_v3(result + i, splat_v3(0.0f));
@@ -3232,7 +3232,7 @@ TARGET_v3 static void softmax_t5_row_sums_v3(const struct call *call, int64_t ta
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                result_in[vector] += load_v3(dout_tile + e * 64 + i) * (-load_v3(out_tile + e * 64 + i));
+                result_in[vector] += load_v3(dout_tile + e * 80 + i) * (-load_v3(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -3273,27 +3273,27 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
     const int64_t row_0_batch = call->p.heads * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
     const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 36864); /* [j: 144, i: 64] */
-    float *const weight_3 = (float *)(void *)(work + 73728); /* [j: 144, i: 64] */
-    float *const sum = (float *)(void *)(work + 110592); /* [d: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 126976); /* [d: 64, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 143360); /* [table_axis_2: 32, i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 151552); /* [table_axis_2: 32, i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 159744); /* [table_axis_2: 32] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 159872); /* [table_axis_2: 32] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [j: 144, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 92160); /* [j: 144, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 138240); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 158720); /* [d: 64, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 179200); /* [table_axis_2: 32, i: 64 of 80] */
+    float *const row_sum_compensation = (float *)(void *)(work + 189440); /* [table_axis_2: 32, i: 64 of 80] */
+    float *const unit_sum = (float *)(void *)(work + 199680); /* [table_axis_2: 32] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 199808); /* [table_axis_2: 32] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
     float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 32 : NULL;
-    float *const q_tile = (float *)(void *)(work + 160000); /* [d: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 176384); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 192768); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 193024); /* [i: 64] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 193280);
-    float *const table_at_kept = (float *)(void *)(work + 193344); /* [65752 differences] */
-    struct remembered *const subscript_known = (struct remembered *)(void *)(work + 456384);
-    float *const subscript_kept = (float *)(void *)(work + 456448); /* [65752 differences] */
+    float *const q_tile = (float *)(void *)(work + 199936); /* [d: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 220416); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 240896); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 241152); /* [i: 64] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 241408);
+    float *const table_at_kept = (float *)(void *)(work + 241472); /* [65752 differences] */
+    struct remembered *const subscript_known = (struct remembered *)(void *)(work + 504512);
+    float *const subscript_kept = (float *)(void *)(work + 504576); /* [65752 differences] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 8) {
@@ -3308,9 +3308,9 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
+            transpose_padded_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -3320,17 +3320,17 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
             /* q_tile = q_tile * 1.442695f; sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 1.442695f);
-                    store_v3(sum + d * 64 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + d * 64 + i, splat_v3(0.0f));
+                    store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 1.442695f);
+                    store_v3(sum + d * 80 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + d * 80 + i, splat_v3(0.0f));
                 }
             }
             if (partial_0) {
                 /* row_sum = 0.0f; row_sum_compensation = 0.0f */
                 for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        store_v3(row_sum + table_axis_2 * 64 + i, splat_v3(0.0f));
-                        store_v3(row_sum_compensation + table_axis_2 * 64 + i, splat_v3(0.0f));
+                        store_v3(row_sum + table_axis_2 * 80 + i, splat_v3(0.0f));
+                        store_v3(row_sum_compensation + table_axis_2 * 80 + i, splat_v3(0.0f));
                     }
                 }
             }
@@ -3365,14 +3365,14 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
                     const vec_v3 saved_0_tile_1 = load_v3(saved_0_tile + i);
                     const vec_v3 row_0_tile_4 = load_v3(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_0 = load_v3(score + j * 64 + i);
+                        const vec_v3 score_0 = load_v3(score + j * 80 + i);
                         const vec_v3 score_new2 = exp2_v3((score_0 + (load_v3(table_at + ((i0 + i) - (j0 + j) - (i0 -
                             j1) - 1)) * 1.442695f)) - saved_0_tile_1);
-                        store_v3(score + j * 64 + i, score_new2);
-                        const vec_v3 score_2_3 = load_v3(score_2 + j * 64 + i);
+                        store_v3(score + j * 80 + i, score_new2);
+                        const vec_v3 score_2_3 = load_v3(score_2 + j * 80 + i);
                         const vec_v3 score_2_new5 = score_2_3 + row_0_tile_4;
-                        store_v3(score_2 + j * 64 + i, score_2_new5);
-                        store_v3(weight_3 + j * 64 + i, score_2_new5 * score_new2);
+                        store_v3(score_2 + j * 80 + i, score_2_new5);
+                        store_v3(weight_3 + j * 80 + i, score_2_new5 * score_new2);
                     }
                 }
                 if (dq) {
@@ -3439,10 +3439,10 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
                             vec_v3 row_sum_in = (vec_v3){0};
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 row_sum_in += pick_v3(load_v3(subscript + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) ==
-                                    (float)table_axis_2, load_v3(score_2 + j * 64 + i) * load_v3(score + j * 64 + i),
+                                    (float)table_axis_2, load_v3(score_2 + j * 80 + i) * load_v3(score + j * 80 + i),
                                     splat_v3(0.0f));
                             }
-                            add_v3(row_sum + table_axis_2 * 64 + i, row_sum_compensation + table_axis_2 * 64 + i,
+                            add_v3(row_sum + table_axis_2 * 80 + i, row_sum_compensation + table_axis_2 * 80 + i,
                                 row_sum_in, splat_v3(1));
                         }
                     }
@@ -3452,7 +3452,7 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
                 /* sum = sum */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        store_v3(sum + d * 64 + i, load_v3(sum + d * 64 + i));
+                        store_v3(sum + d * 80 + i, load_v3(sum + d * 80 + i));
                     }
                 }
             }
@@ -3461,7 +3461,7 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
                 for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 term = load_v3(row_sum + table_axis_2 * 64 + i);
+                        const vec_v3 term = load_v3(row_sum + table_axis_2 * 80 + i);
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -3474,7 +3474,7 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_v3(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
+                transpose_out_v3(sum, 80, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -3514,42 +3514,42 @@ TARGET_v3 static void softmax_t5_dk_dv_v3(const struct call *call, int64_t task,
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 245760);
-    float *const table_at_kept = (float *)(void *)(work + 245824); /* [65896 differences] */
+    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 307200);
+    float *const table_at_kept = (float *)(void *)(work + 307264); /* [65896 differences] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
+    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 8);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
+        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 8);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
+                store_v3(sum + e * 80 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 80 + j, splat_v3(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 1.442695f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 1.442695f);
-            store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
-            store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
+            store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * 1.442695f);
+            store_v3(sum_2 + d * 80 + j, splat_v3(0.0f));
+            store_v3(sum_2_compensation + d * 80 + j, splat_v3(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -3587,7 +3587,7 @@ TARGET_v3 static void softmax_t5_dk_dv_v3(const struct call *call, int64_t task,
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v3(score + i * 64 + j, exp2_v3((load_v3(score + i * 64 + j) + (load_v3(table_at + ((j0 + j) -
+                    store_v3(score + i * 80 + j, exp2_v3((load_v3(score + i * 80 + j) + (load_v3(table_at + ((j0 + j) -
                         (i0 + i) - (j0 - i1) - 1)) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
@@ -3601,8 +3601,8 @@ TARGET_v3 static void softmax_t5_dk_dv_v3(const struct call *call, int64_t task,
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(score_2 + i * 64 + j, (load_v3(score_2 + i * 64 + j) + (row_0[m * row_0_head + (i0
-                                + i)])) * load_v3(score + i * 64 + j));
+                            store_v3(score_2 + i * 80 + j, (load_v3(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0
+                                + i)])) * load_v3(score + i * 80 + j));
                         }
                     }
                 }
@@ -3616,7 +3616,7 @@ TARGET_v3 static void softmax_t5_dk_dv_v3(const struct call *call, int64_t task,
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
+                store_v3(sum_2 + d * 80 + j, load_v3(sum_2 + d * 80 + j));
             }
         }
     }
@@ -3624,17 +3624,17 @@ TARGET_v3 static void softmax_t5_dk_dv_v3(const struct call *call, int64_t task,
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
+                store_v3(sum + e * 80 + j, load_v3(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
+        transpose_out_v3(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
+        transpose_out_v3(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
     }
 }
 
@@ -4303,14 +4303,14 @@ APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot2_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -4324,21 +4324,21 @@ APART void dot3_any(int64_t rows, int64_t steps, const float *a, const float *b,
 APART void dot4_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot5_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -4362,26 +4362,26 @@ static void softmax_t5_rows_any(const struct call *call, int64_t task, unsigned 
     const int64_t v_row = call->p.v.row;
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 74752); /* [e: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 91136); /* [e: 64, i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 123904);
-    float *const table_at_kept = (float *)(void *)(work + 123968); /* [65892 differences] */
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 154624);
+    float *const table_at_kept = (float *)(void *)(work + 154688); /* [65892 differences] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* q_tile = q_tile * 1.442695f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 1.442695f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 1.442695f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4393,8 +4393,8 @@ static void softmax_t5_rows_any(const struct call *call, int64_t task, unsigned 
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 64; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            store_any(sum + e * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
@@ -4433,10 +4433,10 @@ static void softmax_t5_rows_any(const struct call *call, int64_t task, unsigned 
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    const vec_any score_0 = load_any(score + j * 64 + i);
+                    const vec_any score_0 = load_any(score + j * 80 + i);
                     const vec_any score_new1 = score_0 + (load_any(table_at + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) *
                         1.442695f);
-                    store_any(score + j * 64 + i, score_new1);
+                    store_any(score + j * 80 + i, score_new1);
                     row_max_in[vector] = max_any(row_max_in[vector], score_new1);
                 }
             }
@@ -4458,9 +4458,9 @@ static void softmax_t5_rows_any(const struct call *call, int64_t task, unsigned 
             const vec_any row_max_5 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_4 = load_any(score + j * 64 + i);
+                const vec_any score_4 = load_any(score + j * 80 + i);
                 const vec_any score_new6 = exp2_any(score_4 - row_max_5);
-                store_any(score + j * 64 + i, score_new6);
+                store_any(score + j * 80 + i, score_new6);
                 row_sum_in += score_new6;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -4473,7 +4473,7 @@ static void softmax_t5_rows_any(const struct call *call, int64_t task, unsigned 
         const vec_any row_sum_7 = load_any(row_sum + i);
         const mask_any t_8 = row_sum_7 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_8, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_7));
+            store_any(sum + e * 80 + i, pick_any(t_8, splat_any(0.0f), load_any(sum + e * 80 + i) / row_sum_7));
         }
     }
     if (saved_0) {
@@ -4485,7 +4485,7 @@ static void softmax_t5_rows_any(const struct call *call, int64_t task, unsigned 
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -4799,21 +4799,21 @@ static void softmax_t5_saved_any(const struct call *call, int64_t task, unsigned
     const int64_t k_row = call->p.k.row;
     const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
     const int64_t table_array_stride_1 = call->at.table[1];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64] */
-    float *const row_max = (float *)(void *)(work + 73728); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 73984); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 74240); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 91136);
-    float *const table_at_kept = (float *)(void *)(work + 91200); /* [65892 differences] */
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 113664);
+    float *const table_at_kept = (float *)(void *)(work + 113728); /* [65892 differences] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
     /* q_tile = q_tile * 1.442695f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 1.442695f);
+            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 1.442695f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4856,10 +4856,10 @@ static void softmax_t5_saved_any(const struct call *call, int64_t task, unsigned
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    const vec_any score_0 = load_any(score + j * 64 + i);
+                    const vec_any score_0 = load_any(score + j * 80 + i);
                     const vec_any score_new1 = score_0 + (load_any(table_at + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) *
                         1.442695f);
-                    store_any(score + j * 64 + i, score_new1);
+                    store_any(score + j * 80 + i, score_new1);
                     row_max_in[vector] = max_any(row_max_in[vector], score_new1);
                 }
             }
@@ -4881,7 +4881,7 @@ static void softmax_t5_saved_any(const struct call *call, int64_t task, unsigned
             const vec_any row_max_4 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += exp2_any(load_any(score + j * 64 + i) - row_max_4);
+                row_sum_in += exp2_any(load_any(score + j * 80 + i) - row_max_4);
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
@@ -4914,12 +4914,12 @@ static void softmax_t5_row_sums_any(const struct call *call, int64_t task, unsig
     const int64_t dout_row = call->p.dout.row;
     float *const result = (float *)(void *)(work + 0); /* [i: 64] */
     float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 4);
+    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 4);
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
+    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 4);
     /* result = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         store_any(result + i, splat_any(0.0f));
@@ -4932,7 +4932,7 @@ static void softmax_t5_row_sums_any(const struct call *call, int64_t task, unsig
         }
         for (int64_t e = 0; e < 64; e++) {
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                result_in[vector] += load_any(dout_tile + e * 64 + i) * (-load_any(out_tile + e * 64 + i));
+                result_in[vector] += load_any(dout_tile + e * 80 + i) * (-load_any(out_tile + e * 80 + i));
             }
         }
         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -4973,27 +4973,27 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
     const int64_t row_0_batch = call->p.heads * call->p.n_q;
     const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
     const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64] */
-    float *const score_2 = (float *)(void *)(work + 36864); /* [j: 144, i: 64] */
-    float *const weight_3 = (float *)(void *)(work + 73728); /* [j: 144, i: 64] */
-    float *const sum = (float *)(void *)(work + 110592); /* [d: 64, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 126976); /* [d: 64, i: 64] */
-    float *const row_sum = (float *)(void *)(work + 143360); /* [table_axis_2: 32, i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 151552); /* [table_axis_2: 32, i: 64] */
-    float *const unit_sum = (float *)(void *)(work + 159744); /* [table_axis_2: 32] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 159872); /* [table_axis_2: 32] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [j: 144, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 92160); /* [j: 144, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 138240); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 158720); /* [d: 64, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 179200); /* [table_axis_2: 32, i: 64 of 80] */
+    float *const row_sum_compensation = (float *)(void *)(work + 189440); /* [table_axis_2: 32, i: 64 of 80] */
+    float *const unit_sum = (float *)(void *)(work + 199680); /* [table_axis_2: 32] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 199808); /* [table_axis_2: 32] */
     float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_batch = call->p.dq.batch;
     float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 32 : NULL;
-    float *const q_tile = (float *)(void *)(work + 160000); /* [d: 64, i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 176384); /* [e: 64, i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 192768); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 193024); /* [i: 64] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 193280);
-    float *const table_at_kept = (float *)(void *)(work + 193344); /* [65748 differences] */
-    struct remembered *const subscript_known = (struct remembered *)(void *)(work + 456384);
-    float *const subscript_kept = (float *)(void *)(work + 456448); /* [65748 differences] */
+    float *const q_tile = (float *)(void *)(work + 199936); /* [d: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 220416); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 240896); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 241152); /* [i: 64] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 241408);
+    float *const table_at_kept = (float *)(void *)(work + 241472); /* [65748 differences] */
+    struct remembered *const subscript_known = (struct remembered *)(void *)(work + 504512);
+    float *const subscript_kept = (float *)(void *)(work + 504576); /* [65748 differences] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 4) {
@@ -5008,9 +5008,9 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
+            transpose_padded_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
+            transpose_padded_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
             /* saved_0_tile = saved_0, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                 saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
@@ -5020,17 +5020,17 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
             /* q_tile = q_tile * 1.442695f; sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 1.442695f);
-                    store_any(sum + d * 64 + i, splat_any(0.0f));
-                    store_any(sum_compensation + d * 64 + i, splat_any(0.0f));
+                    store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 1.442695f);
+                    store_any(sum + d * 80 + i, splat_any(0.0f));
+                    store_any(sum_compensation + d * 80 + i, splat_any(0.0f));
                 }
             }
             if (partial_0) {
                 /* row_sum = 0.0f; row_sum_compensation = 0.0f */
                 for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        store_any(row_sum + table_axis_2 * 64 + i, splat_any(0.0f));
-                        store_any(row_sum_compensation + table_axis_2 * 64 + i, splat_any(0.0f));
+                        store_any(row_sum + table_axis_2 * 80 + i, splat_any(0.0f));
+                        store_any(row_sum_compensation + table_axis_2 * 80 + i, splat_any(0.0f));
                     }
                 }
             }
@@ -5065,14 +5065,14 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
                     const vec_any saved_0_tile_1 = load_any(saved_0_tile + i);
                     const vec_any row_0_tile_4 = load_any(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_0 = load_any(score + j * 64 + i);
+                        const vec_any score_0 = load_any(score + j * 80 + i);
                         const vec_any score_new2 = exp2_any((score_0 + (load_any(table_at + ((i0 + i) - (j0 + j) - (i0 -
                             j1) - 1)) * 1.442695f)) - saved_0_tile_1);
-                        store_any(score + j * 64 + i, score_new2);
-                        const vec_any score_2_3 = load_any(score_2 + j * 64 + i);
+                        store_any(score + j * 80 + i, score_new2);
+                        const vec_any score_2_3 = load_any(score_2 + j * 80 + i);
                         const vec_any score_2_new5 = score_2_3 + row_0_tile_4;
-                        store_any(score_2 + j * 64 + i, score_2_new5);
-                        store_any(weight_3 + j * 64 + i, score_2_new5 * score_new2);
+                        store_any(score_2 + j * 80 + i, score_2_new5);
+                        store_any(weight_3 + j * 80 + i, score_2_new5 * score_new2);
                     }
                 }
                 if (dq) {
@@ -5139,10 +5139,10 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
                             vec_any row_sum_in = (vec_any){0};
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 row_sum_in += pick_any(load_any(subscript + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) ==
-                                    (float)table_axis_2, load_any(score_2 + j * 64 + i) * load_any(score + j * 64 + i),
+                                    (float)table_axis_2, load_any(score_2 + j * 80 + i) * load_any(score + j * 80 + i),
                                     splat_any(0.0f));
                             }
-                            add_any(row_sum + table_axis_2 * 64 + i, row_sum_compensation + table_axis_2 * 64 + i,
+                            add_any(row_sum + table_axis_2 * 80 + i, row_sum_compensation + table_axis_2 * 80 + i,
                                 row_sum_in, splat_any(1));
                         }
                     }
@@ -5152,7 +5152,7 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
                 /* sum = sum */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        store_any(sum + d * 64 + i, load_any(sum + d * 64 + i));
+                        store_any(sum + d * 80 + i, load_any(sum + d * 80 + i));
                     }
                 }
             }
@@ -5161,7 +5161,7 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
                 for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any term = load_any(row_sum + table_axis_2 * 64 + i);
+                        const vec_any term = load_any(row_sum + table_axis_2 * 80 + i);
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -5174,7 +5174,7 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_any(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
+                transpose_out_any(sum, 80, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -5214,42 +5214,42 @@ static void softmax_t5_dk_dv_any(const struct call *call, int64_t task, unsigned
     const int64_t row_0_head = call->p.n_q;
     const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64] */
-    float *const score_2 = (float *)(void *)(work + 73728); /* [i: 288, j: 64] */
-    float *const sum = (float *)(void *)(work + 147456); /* [e: 64, j: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 163840); /* [e: 64, j: 64] */
-    float *const sum_2 = (float *)(void *)(work + 180224); /* [d: 64, j: 64] */
-    float *const sum_2_compensation = (float *)(void *)(work + 196608); /* [d: 64, j: 64] */
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
     float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
     const int64_t dk_row = call->p.dk.row;
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
-    float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 245760);
-    float *const table_at_kept = (float *)(void *)(work + 245824); /* [65892 differences] */
+    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 307200);
+    float *const table_at_kept = (float *)(void *)(work + 307264); /* [65892 differences] */
     int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
+    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 4);
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
+        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 4);
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
+                store_any(sum + e * 80 + j, splat_any(0.0f));
+                store_any(sum_compensation + e * 80 + j, splat_any(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 1.442695f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 1.442695f);
-            store_any(sum_2 + d * 64 + j, splat_any(0.0f));
-            store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
+            store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * 1.442695f);
+            store_any(sum_2 + d * 80 + j, splat_any(0.0f));
+            store_any(sum_2_compensation + d * 80 + j, splat_any(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -5287,7 +5287,7 @@ static void softmax_t5_dk_dv_any(const struct call *call, int64_t task, unsigned
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_any(score + i * 64 + j, exp2_any((load_any(score + i * 64 + j) + (load_any(table_at + ((j0 +
+                    store_any(score + i * 80 + j, exp2_any((load_any(score + i * 80 + j) + (load_any(table_at + ((j0 +
                         j) - (i0 + i) - (j0 - i1) - 1)) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
@@ -5301,8 +5301,8 @@ static void softmax_t5_dk_dv_any(const struct call *call, int64_t task, unsigned
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(score_2 + i * 64 + j, (load_any(score_2 + i * 64 + j) + (row_0[m * row_0_head +
-                                (i0 + i)])) * load_any(score + i * 64 + j));
+                            store_any(score_2 + i * 80 + j, (load_any(score_2 + i * 80 + j) + (row_0[m * row_0_head +
+                                (i0 + i)])) * load_any(score + i * 80 + j));
                         }
                     }
                 }
@@ -5316,7 +5316,7 @@ static void softmax_t5_dk_dv_any(const struct call *call, int64_t task, unsigned
         /* sum_2 = sum_2 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
+                store_any(sum_2 + d * 80 + j, load_any(sum_2 + d * 80 + j));
             }
         }
     }
@@ -5324,17 +5324,17 @@ static void softmax_t5_dk_dv_any(const struct call *call, int64_t task, unsigned
         /* sum = sum */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
+                store_any(sum + e * 80 + j, load_any(sum + e * 80 + j));
             }
         }
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
+        transpose_out_any(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
+        transpose_out_any(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
     }
 }
 
@@ -5418,22 +5418,22 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_t5_few_v4, .tile = 0,
             .own = 73984, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_t5_rows_v4, .tile = 64, .own = 387584, .of_pair = 128, .saves = 1,
-            .remembered = 1, .remembers = {123904}};
+        return (struct version){.rows = softmax_t5_rows_v4, .tile = 64, .own = 418304, .of_pair = 128, .saves = 1,
+            .remembered = 1, .remembers = {154624}};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_t5_few_v3, .tile = 0,
             .own = 73984, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_t5_rows_v3, .tile = 64, .own = 387584, .of_pair = 128, .saves = 1,
-            .remembered = 1, .remembers = {123904}};
+        return (struct version){.rows = softmax_t5_rows_v3, .tile = 64, .own = 418304, .of_pair = 128, .saves = 1,
+            .remembered = 1, .remembers = {154624}};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_t5_few_any, .tile = 0, .own = 73984,
         .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_t5_rows_any, .tile = 64, .own = 387584, .of_pair = 128, .saves = 1,
-        .remembered = 1, .remembers = {123904}};
+    return (struct version){.rows = softmax_t5_rows_any, .tile = 64, .own = 418304, .of_pair = 128, .saves = 1,
+        .remembered = 1, .remembers = {154624}};
 }
 
 enum { MANY_ROWS = 1 << 30 };
@@ -5798,52 +5798,52 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_t5_saved_v4, .tile = 64, .own = 354816, .of_pair = 128, .remembered = 1,
-            .remembers = {91136}};
+        return (struct version){.rows = softmax_t5_saved_v4, .tile = 64, .own = 377344, .of_pair = 128, .remembered = 1,
+            .remembers = {113664}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_t5_saved_v3, .tile = 64, .own = 354816, .of_pair = 128, .remembered = 1,
-            .remembers = {91136}};
+        return (struct version){.rows = softmax_t5_saved_v3, .tile = 64, .own = 377344, .of_pair = 128, .remembered = 1,
+            .remembers = {113664}};
 #endif
-    return (struct version){.rows = softmax_t5_saved_any, .tile = 64, .own = 354816, .of_pair = 128, .remembered = 1,
-        .remembers = {91136}};
+    return (struct version){.rows = softmax_t5_saved_any, .tile = 64, .own = 377344, .of_pair = 128, .remembered = 1,
+        .remembers = {113664}};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_t5_row_sums_v4, .tile = 64, .own = 33024, .of_pair = 128};
+        return (struct version){.rows = softmax_t5_row_sums_v4, .tile = 64, .own = 41216, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_t5_row_sums_v3, .tile = 64, .own = 33024, .of_pair = 128};
+        return (struct version){.rows = softmax_t5_row_sums_v3, .tile = 64, .own = 41216, .of_pair = 128};
 #endif
-    return (struct version){.rows = softmax_t5_row_sums_any, .tile = 64, .own = 33024, .of_pair = 128};
+    return (struct version){.rows = softmax_t5_row_sums_any, .tile = 64, .own = 41216, .of_pair = 128};
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_t5_dq_sums1_v4, .tile = -1, .own = 719488, .of_pair = 128,
-            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 2, .remembers = {193280, 456384}};
+        return (struct version){.rows = softmax_t5_dq_sums1_v4, .tile = -1, .own = 767616, .of_pair = 128,
+            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 2, .remembers = {241408, 504512}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_t5_dq_sums1_v3, .tile = -1, .own = 719488, .of_pair = 128,
-            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 2, .remembers = {193280, 456384}};
+        return (struct version){.rows = softmax_t5_dq_sums1_v3, .tile = -1, .own = 767616, .of_pair = 128,
+            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 2, .remembers = {241408, 504512}};
 #endif
-    return (struct version){.rows = softmax_t5_dq_sums1_any, .tile = -1, .own = 719488, .of_pair = 128,
-        .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 2, .remembers = {193280, 456384}};
+    return (struct version){.rows = softmax_t5_dq_sums1_any, .tile = -1, .own = 767616, .of_pair = 128,
+        .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 2, .remembers = {241408, 504512}};
     case 3:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_t5_dk_dv_v4, .tile = 64, .own = 509440, .of_pair = 128,
-            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {245760}};
+        return (struct version){.rows = softmax_t5_dk_dv_v4, .tile = 64, .own = 570880, .of_pair = 128,
+            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {307200}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_t5_dk_dv_v3, .tile = 64, .own = 509440, .of_pair = 128,
-            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {245760}};
+        return (struct version){.rows = softmax_t5_dk_dv_v3, .tile = 64, .own = 570880, .of_pair = 128,
+            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {307200}};
 #endif
-    return (struct version){.rows = softmax_t5_dk_dv_any, .tile = 64, .own = 509440, .of_pair = 128, .wanted = wanted_1,
-        .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {245760}};
+    return (struct version){.rows = softmax_t5_dk_dv_any, .tile = 64, .own = 570880, .of_pair = 128, .wanted = wanted_1,
+        .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {307200}};
     default:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)

@@ -1033,20 +1033,20 @@ TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/128, result, result_row, /*result_width=*/128, results);
 }
 TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot9_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -1278,11 +1278,11 @@ TARGET_v4 APART void softmax_yarn_few_begin_v4(const struct call *call, int64_t 
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((((r % n_q) + query_start) * 1.0f) * rope_angle);
        query_sin = sin((((r % n_q) + query_start) * 1.0f) * rope_angle) */
     for (int64_t r = r0; r < r1; r += 16) {
@@ -1297,8 +1297,8 @@ TARGET_v4 APART void softmax_yarn_few_begin_v4(const struct call *call, int64_t 
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 128; d++) {
-            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 64 + r) * load_v4(query_cos + (d % 64) * 64 + r)) +
-                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_v4(query_sin + (d % 64) * 64 + r))
+            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 80 + r) * load_v4(query_cos + (d % 64) * 64 + r)) +
+                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + r) * load_v4(query_sin + (d % 64) * 64 + r))
                 * (float)((d < 64) ? (-1.0) : 1.0))) * 0.20803069f);
         }
     }
@@ -1611,35 +1611,35 @@ TARGET_v4 static void softmax_yarn_prepare_v4(const struct call *call, int64_t t
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
-    float *const result = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 20480); /* [t: 64, i: 64 of 80] */
+    float *const result = (float *)(void *)(work + 40960); /* [d: 128, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 81920); /* [d: 128, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 80, 16);
     /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
        query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
         for (int64_t t = 0; t < 64; t++) {
             const wide_v4 angle1 = (__builtin_convertvector(t_0, wide_v4) * 1.0) * rope_angle[t];
-            store_v4(query_cos + t * 64 + i, cos_v4(&angle1));
+            store_v4(query_cos + t * 80 + i, cos_v4(&angle1));
             const wide_v4 angle2 = (__builtin_convertvector(t_0, wide_v4) * 1.0) * rope_angle[t];
-            store_v4(query_sin + t * 64 + i, sin_v4(&angle2));
+            store_v4(query_sin + t * 80 + i, sin_v4(&angle2));
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f)) */
     for (int64_t d = 0; d < 128; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(result + d * 64 + i, (load_v4(q_tile + d * 64 + i) * load_v4(query_cos + (d % 64) * 64 + i)) +
-                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v4(query_sin + (d % 64) * 64 + i))
+            store_v4(result + d * 80 + i, (load_v4(q_tile + d * 80 + i) * load_v4(query_cos + (d % 64) * 80 + i)) +
+                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + i) * load_v4(query_sin + (d % 64) * 80 + i))
                 * (float)((d < 64) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
-    transpose_out_v4(result, 64, 128, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(result, 80, 128, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1661,38 +1661,38 @@ TARGET_v4 static void softmax_yarn_extend_v4(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
-    float *const query = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
-    float *const score = (float *)(void *)(work + 65536); /* [j: 288, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 20480); /* [t: 64, i: 64 of 80] */
+    float *const query = (float *)(void *)(work + 40960); /* [d: 128, i: 64 of 80] */
+    float *const score = (float *)(void *)(work + 81920); /* [j: 288, i: 64 of 80] */
     float *const row_max = (float *)(void *)(work + 0); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 256); /* [i: 64] */
     float *const row_sum = (float *)(void *)(work + 512); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(work + 768); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 139264); /* [e: 128, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 172032); /* [e: 128, i: 64] */
+    float *const sum = (float *)(void *)(work + 174080); /* [e: 128, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 215040); /* [e: 128, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 81920); /* [d: 128, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 16);
+    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 80, 16);
     /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
        query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
         for (int64_t t = 0; t < 64; t++) {
             const wide_v4 angle1 = (__builtin_convertvector(t_0, wide_v4) * 1.0) * rope_angle[t];
-            store_v4(query_cos + t * 64 + i, cos_v4(&angle1));
+            store_v4(query_cos + t * 80 + i, cos_v4(&angle1));
             const wide_v4 angle2 = (__builtin_convertvector(t_0, wide_v4) * 1.0) * rope_angle[t];
-            store_v4(query_sin + t * 64 + i, sin_v4(&angle2));
+            store_v4(query_sin + t * 80 + i, sin_v4(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
     for (int64_t d = 0; d < 128; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * load_v4(query_cos + (d % 64) * 64 + i)) +
-                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v4(query_sin + (d % 64) * 64 + i))
+            store_v4(query + d * 80 + i, ((load_v4(q_tile + d * 80 + i) * load_v4(query_cos + (d % 64) * 80 + i)) +
+                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + i) * load_v4(query_sin + (d % 64) * 80 + i))
                 * (float)((d < 64) ? (-1.0) : 1.0))) * 0.20803069f);
         }
     }
@@ -1705,16 +1705,16 @@ TARGET_v4 static void softmax_yarn_extend_v4(const struct call *call, int64_t ta
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 128; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 64 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum + e * 80 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, work + 204800);
+            k_row * (int64_t)sizeof(float), j0, j1, work + 256000);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, work + 352256);
+            v_row * (int64_t)sizeof(float), j0, j1, work + 403456);
         /* score[j][i] = sum over d of k * query */
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, paged_k + j0 * k_row, k_row, query, score, paged_v + j0 * v_row, v_row,
             out + i0 * out_row, out_row, results);
@@ -1728,8 +1728,8 @@ TARGET_v4 static void softmax_yarn_extend_v4(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_3 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_3, mask_v4),
-                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                    store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_3, mask_v4),
+                        load_v4(score + j * 80 + i), splat_v4(-INFINITY)));
                 }
             }
         }
@@ -1741,7 +1741,7 @@ TARGET_v4 static void softmax_yarn_extend_v4(const struct call *call, int64_t ta
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 80 + i));
                 }
             }
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1762,9 +1762,9 @@ TARGET_v4 static void softmax_yarn_extend_v4(const struct call *call, int64_t ta
             const vec_v4 row_max_7 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_6 = load_v4(score + j * 64 + i);
+                const vec_v4 score_6 = load_v4(score + j * 80 + i);
                 const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
-                store_v4(score + j * 64 + i, score_new8);
+                store_v4(score + j * 80 + i, score_new8);
                 row_sum_in += score_new8;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
@@ -1780,7 +1780,7 @@ TARGET_v4 static void softmax_yarn_extend_v4(const struct call *call, int64_t ta
                     in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
                         mask_v4);
                 }
-                add_seen_v4(128, sum, 64, paged_v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v4(128, sum, 80, paged_v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot8_v4(round_up(i1 - i0, 16), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -1790,11 +1790,11 @@ TARGET_v4 static void softmax_yarn_extend_v4(const struct call *call, int64_t ta
         const vec_v4 row_sum_9 = load_v4(row_sum + i);
         const mask_v4 t_10 = row_sum_9 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_10, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_9));
+            store_v4(sum + e * 80 + i, pick_v4(t_10, splat_v4(0.0f), load_v4(sum + e * 80 + i) / row_sum_9));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 128, i1 - i0, out + i0 * out_row, out_row, 16);
+    transpose_out_v4(sum, 80, 128, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -1817,11 +1817,11 @@ TARGET_v4 APART void softmax_yarn_extend_few_begin_v4(const struct call *call, i
     float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((((r % n_q) + query_start) * 1.0f) * rope_angle);
        query_sin = sin((((r % n_q) + query_start) * 1.0f) * rope_angle) */
     for (int64_t r = r0; r < r1; r += 16) {
@@ -1836,8 +1836,8 @@ TARGET_v4 APART void softmax_yarn_extend_few_begin_v4(const struct call *call, i
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 128; d++) {
-            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 64 + r) * load_v4(query_cos + (d % 64) * 64 + r)) +
-                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_v4(query_sin + (d % 64) * 64 + r))
+            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 80 + r) * load_v4(query_cos + (d % 64) * 64 + r)) +
+                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + r) * load_v4(query_sin + (d % 64) * 64 + r))
                 * (float)((d < 64) ? (-1.0) : 1.0))) * 0.20803069f);
         }
     }
@@ -1914,9 +1914,9 @@ TARGET_v4 APART void softmax_yarn_extend_few_keys_v4(const struct call *call, in
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, part->work + 37120);
+            k_row * (int64_t)sizeof(float), j0, j1, part->work + 40960);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, part->work + 102656);
+            v_row * (int64_t)sizeof(float), j0, j1, part->work + 106496);
         /* score[r][j] = sum over d of query_turned * k */
         dot9_v4(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score);
         /* old_max = state_max */
@@ -2949,20 +2949,20 @@ TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/128, result, result_row, /*result_width=*/128, results);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot9_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -3194,11 +3194,11 @@ TARGET_v3 APART void softmax_yarn_few_begin_v3(const struct call *call, int64_t 
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((((r % n_q) + query_start) * 1.0f) * rope_angle);
        query_sin = sin((((r % n_q) + query_start) * 1.0f) * rope_angle) */
     for (int64_t r = r0; r < r1; r += 8) {
@@ -3213,8 +3213,8 @@ TARGET_v3 APART void softmax_yarn_few_begin_v3(const struct call *call, int64_t 
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t d = 0; d < 128; d++) {
-            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 64 + r) * load_v3(query_cos + (d % 64) * 64 + r)) +
-                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_v3(query_sin + (d % 64) * 64 + r))
+            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 80 + r) * load_v3(query_cos + (d % 64) * 64 + r)) +
+                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + r) * load_v3(query_sin + (d % 64) * 64 + r))
                 * (float)((d < 64) ? (-1.0) : 1.0))) * 0.20803069f);
         }
     }
@@ -3527,35 +3527,35 @@ TARGET_v3 static void softmax_yarn_prepare_v3(const struct call *call, int64_t t
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
-    float *const result = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 20480); /* [t: 64, i: 64 of 80] */
+    float *const result = (float *)(void *)(work + 40960); /* [d: 128, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 81920); /* [d: 128, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 80, 8);
     /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
        query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
         for (int64_t t = 0; t < 64; t++) {
             const wide_v3 angle1 = (__builtin_convertvector(t_0, wide_v3) * 1.0) * rope_angle[t];
-            store_v3(query_cos + t * 64 + i, cos_v3(&angle1));
+            store_v3(query_cos + t * 80 + i, cos_v3(&angle1));
             const wide_v3 angle2 = (__builtin_convertvector(t_0, wide_v3) * 1.0) * rope_angle[t];
-            store_v3(query_sin + t * 64 + i, sin_v3(&angle2));
+            store_v3(query_sin + t * 80 + i, sin_v3(&angle2));
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f)) */
     for (int64_t d = 0; d < 128; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(result + d * 64 + i, (load_v3(q_tile + d * 64 + i) * load_v3(query_cos + (d % 64) * 64 + i)) +
-                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v3(query_sin + (d % 64) * 64 + i))
+            store_v3(result + d * 80 + i, (load_v3(q_tile + d * 80 + i) * load_v3(query_cos + (d % 64) * 80 + i)) +
+                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + i) * load_v3(query_sin + (d % 64) * 80 + i))
                 * (float)((d < 64) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
-    transpose_out_v3(result, 64, 128, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(result, 80, 128, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -3577,38 +3577,38 @@ TARGET_v3 static void softmax_yarn_extend_v3(const struct call *call, int64_t ta
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
-    float *const query = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
-    float *const score = (float *)(void *)(work + 65536); /* [j: 288, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 20480); /* [t: 64, i: 64 of 80] */
+    float *const query = (float *)(void *)(work + 40960); /* [d: 128, i: 64 of 80] */
+    float *const score = (float *)(void *)(work + 81920); /* [j: 288, i: 64 of 80] */
     float *const row_max = (float *)(void *)(work + 0); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 256); /* [i: 64] */
     float *const row_sum = (float *)(void *)(work + 512); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(work + 768); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 139264); /* [e: 128, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 172032); /* [e: 128, i: 64] */
+    float *const sum = (float *)(void *)(work + 174080); /* [e: 128, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 215040); /* [e: 128, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 81920); /* [d: 128, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 8);
+    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 80, 8);
     /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
        query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
         for (int64_t t = 0; t < 64; t++) {
             const wide_v3 angle1 = (__builtin_convertvector(t_0, wide_v3) * 1.0) * rope_angle[t];
-            store_v3(query_cos + t * 64 + i, cos_v3(&angle1));
+            store_v3(query_cos + t * 80 + i, cos_v3(&angle1));
             const wide_v3 angle2 = (__builtin_convertvector(t_0, wide_v3) * 1.0) * rope_angle[t];
-            store_v3(query_sin + t * 64 + i, sin_v3(&angle2));
+            store_v3(query_sin + t * 80 + i, sin_v3(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
     for (int64_t d = 0; d < 128; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * load_v3(query_cos + (d % 64) * 64 + i)) +
-                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v3(query_sin + (d % 64) * 64 + i))
+            store_v3(query + d * 80 + i, ((load_v3(q_tile + d * 80 + i) * load_v3(query_cos + (d % 64) * 80 + i)) +
+                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + i) * load_v3(query_sin + (d % 64) * 80 + i))
                 * (float)((d < 64) ? (-1.0) : 1.0))) * 0.20803069f);
         }
     }
@@ -3621,16 +3621,16 @@ TARGET_v3 static void softmax_yarn_extend_v3(const struct call *call, int64_t ta
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 128; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 64 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum + e * 80 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, work + 204800);
+            k_row * (int64_t)sizeof(float), j0, j1, work + 256000);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, work + 352256);
+            v_row * (int64_t)sizeof(float), j0, j1, work + 403456);
         /* score[j][i] = sum over d of k * query */
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, paged_k + j0 * k_row, k_row, query, score, paged_v + j0 * v_row, v_row,
             out + i0 * out_row, out_row, results);
@@ -3644,8 +3644,8 @@ TARGET_v3 static void softmax_yarn_extend_v3(const struct call *call, int64_t ta
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_3 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_3, mask_v3),
-                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                    store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_3, mask_v3),
+                        load_v3(score + j * 80 + i), splat_v3(-INFINITY)));
                 }
             }
         }
@@ -3659,7 +3659,7 @@ TARGET_v3 static void softmax_yarn_extend_v3(const struct call *call, int64_t ta
                 UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
+                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 80 + i));
                     }
                 }
             }
@@ -3682,9 +3682,9 @@ TARGET_v3 static void softmax_yarn_extend_v3(const struct call *call, int64_t ta
             const vec_v3 row_max_7 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_6 = load_v3(score + j * 64 + i);
+                const vec_v3 score_6 = load_v3(score + j * 80 + i);
                 const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
-                store_v3(score + j * 64 + i, score_new8);
+                store_v3(score + j * 80 + i, score_new8);
                 row_sum_in += score_new8;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
@@ -3699,7 +3699,7 @@ TARGET_v3 static void softmax_yarn_extend_v3(const struct call *call, int64_t ta
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
-                add_seen_v3(128, sum, 64, paged_v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_v3(128, sum, 80, paged_v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot8_v3(round_up(i1 - i0, 8), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -3709,11 +3709,11 @@ TARGET_v3 static void softmax_yarn_extend_v3(const struct call *call, int64_t ta
         const vec_v3 row_sum_9 = load_v3(row_sum + i);
         const mask_v3 t_10 = row_sum_9 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_10, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_9));
+            store_v3(sum + e * 80 + i, pick_v3(t_10, splat_v3(0.0f), load_v3(sum + e * 80 + i) / row_sum_9));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 128, i1 - i0, out + i0 * out_row, out_row, 8);
+    transpose_out_v3(sum, 80, 128, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -3736,11 +3736,11 @@ TARGET_v3 APART void softmax_yarn_extend_few_begin_v3(const struct call *call, i
     float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((((r % n_q) + query_start) * 1.0f) * rope_angle);
        query_sin = sin((((r % n_q) + query_start) * 1.0f) * rope_angle) */
     for (int64_t r = r0; r < r1; r += 8) {
@@ -3755,8 +3755,8 @@ TARGET_v3 APART void softmax_yarn_extend_few_begin_v3(const struct call *call, i
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t d = 0; d < 128; d++) {
-            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 64 + r) * load_v3(query_cos + (d % 64) * 64 + r)) +
-                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_v3(query_sin + (d % 64) * 64 + r))
+            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 80 + r) * load_v3(query_cos + (d % 64) * 64 + r)) +
+                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + r) * load_v3(query_sin + (d % 64) * 64 + r))
                 * (float)((d < 64) ? (-1.0) : 1.0))) * 0.20803069f);
         }
     }
@@ -3833,9 +3833,9 @@ TARGET_v3 APART void softmax_yarn_extend_few_keys_v3(const struct call *call, in
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, part->work + 37120);
+            k_row * (int64_t)sizeof(float), j0, j1, part->work + 40960);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, part->work + 102656);
+            v_row * (int64_t)sizeof(float), j0, j1, part->work + 106496);
         /* score[r][j] = sum over d of query_turned * k */
         dot9_v3(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score);
         /* old_max = state_max */
@@ -4850,20 +4850,20 @@ APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/128, result, result_row, /*result_width=*/128, results);
 }
 APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 APART void dot9_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -5094,11 +5094,11 @@ APART void softmax_yarn_few_begin_any(const struct call *call, int64_t task, con
     float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((((r % n_q) + query_start) * 1.0f) * rope_angle);
        query_sin = sin((((r % n_q) + query_start) * 1.0f) * rope_angle) */
     for (int64_t r = r0; r < r1; r += 4) {
@@ -5113,8 +5113,8 @@ APART void softmax_yarn_few_begin_any(const struct call *call, int64_t task, con
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t d = 0; d < 128; d++) {
-            store_any(query + d * 64 + r, ((load_any(q_tile + d * 64 + r) * load_any(query_cos + (d % 64) * 64 + r)) +
-                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_any(query_sin + (d % 64) * 64 +
+            store_any(query + d * 64 + r, ((load_any(q_tile + d * 80 + r) * load_any(query_cos + (d % 64) * 64 + r)) +
+                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + r) * load_any(query_sin + (d % 64) * 64 +
                 r)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.20803069f);
         }
     }
@@ -5425,35 +5425,35 @@ static void softmax_yarn_prepare_any(const struct call *call, int64_t task, unsi
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
-    float *const result = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 20480); /* [t: 64, i: 64 of 80] */
+    float *const result = (float *)(void *)(work + 40960); /* [d: 128, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 81920); /* [d: 128, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 80, 4);
     /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
        query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const ints_any t_0 = (i0 + i + lane_any) + query_start;
         for (int64_t t = 0; t < 64; t++) {
             const wide_any angle1 = (__builtin_convertvector(t_0, wide_any) * 1.0) * rope_angle[t];
-            store_any(query_cos + t * 64 + i, cos_any(&angle1));
+            store_any(query_cos + t * 80 + i, cos_any(&angle1));
             const wide_any angle2 = (__builtin_convertvector(t_0, wide_any) * 1.0) * rope_angle[t];
-            store_any(query_sin + t * 64 + i, sin_any(&angle2));
+            store_any(query_sin + t * 80 + i, sin_any(&angle2));
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f)) */
     for (int64_t d = 0; d < 128; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(result + d * 64 + i, (load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 64) * 64 + i)) +
-                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_any(query_sin + (d % 64) * 64 +
+            store_any(result + d * 80 + i, (load_any(q_tile + d * 80 + i) * load_any(query_cos + (d % 64) * 80 + i)) +
+                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + i) * load_any(query_sin + (d % 64) * 80 +
                 i)) * (float)((d < 64) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
-    transpose_out_any(result, 64, 128, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(result, 80, 128, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -5475,38 +5475,38 @@ static void softmax_yarn_extend_any(const struct call *call, int64_t task, unsig
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
-    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
-    float *const query = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
-    float *const score = (float *)(void *)(work + 65536); /* [j: 288, i: 64] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 20480); /* [t: 64, i: 64 of 80] */
+    float *const query = (float *)(void *)(work + 40960); /* [d: 128, i: 64 of 80] */
+    float *const score = (float *)(void *)(work + 81920); /* [j: 288, i: 64 of 80] */
     float *const row_max = (float *)(void *)(work + 0); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 256); /* [i: 64] */
     float *const row_sum = (float *)(void *)(work + 512); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(work + 768); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 139264); /* [e: 128, i: 64] */
-    float *const sum_compensation = (float *)(void *)(work + 172032); /* [e: 128, i: 64] */
+    float *const sum = (float *)(void *)(work + 174080); /* [e: 128, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 215040); /* [e: 128, i: 64 of 80] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
+    float *const q_tile = (float *)(void *)(work + 81920); /* [d: 128, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64, 4);
+    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 80, 4);
     /* query_cos = cos(((i + query_start) * 1.0f) * rope_angle);
        query_sin = sin(((i + query_start) * 1.0f) * rope_angle) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const ints_any t_0 = (i0 + i + lane_any) + query_start;
         for (int64_t t = 0; t < 64; t++) {
             const wide_any angle1 = (__builtin_convertvector(t_0, wide_any) * 1.0) * rope_angle[t];
-            store_any(query_cos + t * 64 + i, cos_any(&angle1));
+            store_any(query_cos + t * 80 + i, cos_any(&angle1));
             const wide_any angle2 = (__builtin_convertvector(t_0, wide_any) * 1.0) * rope_angle[t];
-            store_any(query_sin + t * 64 + i, sin_any(&angle2));
+            store_any(query_sin + t * 80 + i, sin_any(&angle2));
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
     for (int64_t d = 0; d < 128; d++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query + d * 64 + i, ((load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 64) * 64 + i)) +
-                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_any(query_sin + (d % 64) * 64 +
+            store_any(query + d * 80 + i, ((load_any(q_tile + d * 80 + i) * load_any(query_cos + (d % 64) * 80 + i)) +
+                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + i) * load_any(query_sin + (d % 64) * 80 +
                 i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.20803069f);
         }
     }
@@ -5519,16 +5519,16 @@ static void softmax_yarn_extend_any(const struct call *call, int64_t task, unsig
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t e = 0; e < 128; e++) {
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 64 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            store_any(sum + e * 80 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, work + 204800);
+            k_row * (int64_t)sizeof(float), j0, j1, work + 256000);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, work + 352256);
+            v_row * (int64_t)sizeof(float), j0, j1, work + 403456);
         /* score[j][i] = sum over d of k * query */
         dot6_any(round_up(i1 - i0, 4), j1 - j0, paged_k + j0 * k_row, k_row, query, score, paged_v + j0 * v_row, v_row,
             out + i0 * out_row, out_row, results);
@@ -5542,8 +5542,8 @@ static void softmax_yarn_extend_any(const struct call *call, int64_t task, unsig
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_3 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_3, mask_any),
-                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    store_any(score + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_3, mask_any),
+                        load_any(score + j * 80 + i), splat_any(-INFINITY)));
                 }
             }
         }
@@ -5558,7 +5558,7 @@ static void softmax_yarn_extend_any(const struct call *call, int64_t task, unsig
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                            load_any(score + j * 64 + i));
+                            load_any(score + j * 80 + i));
                     }
                 }
             }
@@ -5581,9 +5581,9 @@ static void softmax_yarn_extend_any(const struct call *call, int64_t task, unsig
             const vec_any row_max_7 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_6 = load_any(score + j * 64 + i);
+                const vec_any score_6 = load_any(score + j * 80 + i);
                 const vec_any score_new8 = exp2_any(score_6 - row_max_7);
-                store_any(score + j * 64 + i, score_new8);
+                store_any(score + j * 80 + i, score_new8);
                 row_sum_in += score_new8;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
@@ -5599,7 +5599,7 @@ static void softmax_yarn_extend_any(const struct call *call, int64_t task, unsig
                     in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
                         mask_any);
                 }
-                add_seen_any(128, sum, 64, paged_v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+                add_seen_any(128, sum, 80, paged_v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
             dot8_any(round_up(i1 - i0, 4), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
@@ -5609,11 +5609,11 @@ static void softmax_yarn_extend_any(const struct call *call, int64_t task, unsig
         const vec_any row_sum_9 = load_any(row_sum + i);
         const mask_any t_10 = row_sum_9 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_10, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_9));
+            store_any(sum + e * 80 + i, pick_any(t_10, splat_any(0.0f), load_any(sum + e * 80 + i) / row_sum_9));
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 128, i1 - i0, out + i0 * out_row, out_row, 4);
+    transpose_out_any(sum, 80, 128, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -5636,11 +5636,11 @@ APART void softmax_yarn_extend_few_begin_any(const struct call *call, int64_t ta
     float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((((r % n_q) + query_start) * 1.0f) * rope_angle);
        query_sin = sin((((r % n_q) + query_start) * 1.0f) * rope_angle) */
     for (int64_t r = r0; r < r1; r += 4) {
@@ -5655,8 +5655,8 @@ APART void softmax_yarn_extend_few_begin_any(const struct call *call, int64_t ta
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.20803069f */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t d = 0; d < 128; d++) {
-            store_any(query + d * 64 + r, ((load_any(q_tile + d * 64 + r) * load_any(query_cos + (d % 64) * 64 + r)) +
-                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_any(query_sin + (d % 64) * 64 +
+            store_any(query + d * 64 + r, ((load_any(q_tile + d * 80 + r) * load_any(query_cos + (d % 64) * 64 + r)) +
+                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 80 + r) * load_any(query_sin + (d % 64) * 64 +
                 r)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.20803069f);
         }
     }
@@ -5733,9 +5733,9 @@ APART void softmax_yarn_extend_few_keys_any(const struct call *call, int64_t tas
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, part->work + 37120);
+            k_row * (int64_t)sizeof(float), j0, j1, part->work + 40960);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, part->work + 102656);
+            v_row * (int64_t)sizeof(float), j0, j1, part->work + 106496);
         /* score[r][j] = sum over d of query_turned * k */
         dot9_any(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score);
         /* old_max = state_max */
@@ -6457,23 +6457,23 @@ static struct version attending(int64_t n_k, int64_t rows, int64_t n_q)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_yarn_extend_few_v4, .tile = 0,
-            .own = 168192, .of_pair = 256, .shared = 176896, .slot = 37376, .slots = 4, .together = 1,
+            .own = 172032, .of_pair = 256, .shared = 176896, .slot = 37376, .slots = 4, .together = 1,
             .common = softmax_yarn_extend_few_common_v4, .common_rows = 64, .common_chunk = 1024, .common_row = 1792};
-        return (struct version){.rows = softmax_yarn_extend_v4, .tile = 64, .own = 499712, .of_pair = 256};
+        return (struct version){.rows = softmax_yarn_extend_v4, .tile = 64, .own = 550912, .of_pair = 256};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_yarn_extend_few_v3, .tile = 0,
-            .own = 168192, .of_pair = 256, .shared = 176896, .slot = 37376, .slots = 4, .together = 1,
+            .own = 172032, .of_pair = 256, .shared = 176896, .slot = 37376, .slots = 4, .together = 1,
             .common = softmax_yarn_extend_few_common_v3, .common_rows = 64, .common_chunk = 1024, .common_row = 1792};
-        return (struct version){.rows = softmax_yarn_extend_v3, .tile = 64, .own = 499712, .of_pair = 256};
+        return (struct version){.rows = softmax_yarn_extend_v3, .tile = 64, .own = 550912, .of_pair = 256};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_yarn_extend_few_any, .tile = 0,
-        .own = 168192, .of_pair = 256, .shared = 176896, .slot = 37376, .slots = 4, .together = 1,
+        .own = 172032, .of_pair = 256, .shared = 176896, .slot = 37376, .slots = 4, .together = 1,
         .common = softmax_yarn_extend_few_common_any, .common_rows = 64, .common_chunk = 1024, .common_row = 1792};
-    return (struct version){.rows = softmax_yarn_extend_any, .tile = 64, .own = 499712, .of_pair = 256};
+    return (struct version){.rows = softmax_yarn_extend_any, .tile = 64, .own = 550912, .of_pair = 256};
 }
 
 /* Returns the version that prepares keys for a state. */
@@ -6481,13 +6481,13 @@ static struct version preparing(void)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_yarn_prepare_v4, .tile = 64, .own = 98304, .of_pair = 256};
+        return (struct version){.rows = softmax_yarn_prepare_v4, .tile = 64, .own = 122880, .of_pair = 256};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_yarn_prepare_v3, .tile = 64, .own = 98304, .of_pair = 256};
+        return (struct version){.rows = softmax_yarn_prepare_v3, .tile = 64, .own = 122880, .of_pair = 256};
 #endif
-    return (struct version){.rows = softmax_yarn_prepare_any, .tile = 64, .own = 98304, .of_pair = 256};
+    return (struct version){.rows = softmax_yarn_prepare_any, .tile = 64, .own = 122880, .of_pair = 256};
 }
 
 /* Returns the largest workspace of a thread in bytes, over versions that prepare keys or read prepared keys. */

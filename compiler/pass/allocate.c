@@ -76,19 +76,25 @@ static int extend_live_range(struct placing *x, const struct stmt *s, int now)
     return now;
 }
 
-enum { LINE = 64, FAR = 8 * LINE };
+enum { LINE = 64 };
 
-/* Adds a cache line to rows at multiples of FAR bytes. Such rows compete for a few sets of the L1 cache. */
-int64_t padded_tile(struct array *array, int64_t lanes)
+/* Does padded_tile(), and adds a cache line to rows at multiples of `far` bytes. The first elements of such rows
+   compete for a few sets of the L1 cache. */
+static int64_t padded(struct array *array, int64_t lanes, int64_t far)
 {
     const int64_t element = dtype_bytes(array->dtype);
     if (array->paired) array->extent[0] += array->extent[0] % 2;
     if (array->rank > 0) {
         int64_t *row = &array->extent[array->rank - 1];
         *row = (*row + lanes - 1) / lanes * lanes;
-        if (array->rank > 1 && !array->paired && *row * element % FAR == 0) array->gap = LINE / element;
+        if (array->rank > 1 && !array->paired && *row * element % far == 0) array->gap = LINE / element;
     }
     return (array_elements(array) * element + LINE - 1) / LINE * LINE;
+}
+
+int64_t padded_tile(struct array *array, int64_t lanes)
+{
+    return padded(array, lanes, 8 * LINE);
 }
 
 /* Returns the lowest free offset for tile a. */
@@ -152,7 +158,11 @@ void pass_allocate(struct compilation *c)
         struct array *array = &l->array[a];
         if (array->kind != ARRAY_TILE) continue;
         if (!has_place(l, a) && array->offset >= 0) continue; /* expose_state has placed it */
-        bytes[a] = padded_tile(array, c->target->vector_bytes / dtype_bytes(dtype_of_sums(array->dtype)));
+        const int64_t lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(array->dtype));
+        /* A tile of few queries uses a part of its rows. */
+        const bool by_part = has_place(l, a) && array->rank > 0 &&
+                             l->module->axis[array->axes[array->rank - 1]].source != SIZE_CONSTANT;
+        bytes[a] = by_part ? padded(array, lanes, 4 * LINE) : padded_tile(array, lanes);
         if (has_place(l, a)) {
             x->first[a] = -1;
             for (int k = 0; k < x->count; k++)
