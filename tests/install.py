@@ -917,7 +917,7 @@ def cmake_in_a_cross_build(place):
 
 
 def one(folder, suite, function, arguments):
-    usual = function is example and arguments[0] in ('make', 'standalone')   # other cases use the rest with clang
+    usual = function is example and arguments[0] == 'standalone'
     return function(Place(suite, folder, usual), *arguments)
 
 
