@@ -408,11 +408,10 @@ static void explain_storage(const struct unit *p)
             printf("  %s: %s, %lld bytes a row in place of %lld; rounding changes an element by up to %s\n", of[k].name,
                    dtype_name(of[k].dtype), (long long)dtype_row_bytes(of[k].dtype, of[k].elements),
                    (long long)dtype_row_bytes(spec->dtype, of[k].elements), rounding_text(of[k].dtype));
-    printf("  rows are widened to f32 in registers. Products are not computed in integers, because rounding queries or "
-           "weights to 8 bits would add an error of 1/254 of the largest element\n");
-    if (of[0].dtype == DTYPE_Q4_0)
-        printf("  only products with q4_0 keys are, on machines with AVX512-VNNI: a query is rounded to 24 bits of its "
-               "largest element\n");
+    printf(
+        "  rows are widened to f32 in registers. Products are not computed in integers%s, because rounding queries or "
+        "weights to 8 bits would add an error of 1/254 of the largest element\n",
+        of[0].dtype == DTYPE_Q4_0 ? ", except for keys with AVX512-VNNI and queries rounded to 24 bits" : "");
 }
 
 /* Prints the bytes per token of arrays with a row for each key. */
