@@ -157,12 +157,12 @@ struct chosen {
     char error[512];
 };
 
-enum { MAX_CHOSEN = 64 };
+enum { MAX_CHOSEN = 256 };
 static struct {
     pthread_mutex_t lock;
-    struct chosen *one[MAX_CHOSEN]; /* none is freed, because another thread may use it */
+    struct chosen *one[MAX_CHOSEN]; /* the kernels. None is removed, because another thread may use it */
     unsigned count;
-    unsigned process; /* of the last replace() */
+    unsigned process; /* that of the first attnc_sdpa_replace() */
     void *library;
     object *choose, *refuse; /* functions of Python (attnc_sdpa_replace) */
 } used = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -214,7 +214,7 @@ static const struct chosen *kernel_for(const struct chosen *wanted, char *error)
         *asked = *wanted;
         ask(used.choose, asked);
         pthread_mutex_lock(&used.lock);
-        const bool keeps = asked->error[0] == '\0' && used.count < MAX_CHOSEN;
+        const bool keeps = asked->kernel != NULL && used.count < MAX_CHOSEN;
         if (keeps) used.one[used.count++] = asked;
         pthread_mutex_unlock(&used.lock);
         if (keeps)
@@ -224,7 +224,7 @@ static const struct chosen *kernel_for(const struct chosen *wanted, char *error)
             free(asked);
         }
     }
-    return made == NULL || made->kernel == NULL ? NULL : made;
+    return made;
 }
 
 /* Returns the kernel for a call and sets its problem. Returns NULL if PyTorch has to compute the call: with a mask or
@@ -454,15 +454,13 @@ static void operate(value *stack, int count, int results)
         ask(used.refuse, &answer);
         strcpy(call.error, answer.error);
     }
-    bool done = call.error[0] != '\0';
-    if (!done) {
-        if (count == 3)
-            done = look(call.tensors, tensors, 3, MAX_AXES) && attend(&call);
-        else
-            done = look(call.tensors, &tensors[1], 4, MAX_AXES) && look(&call.tensors[4], tensors, 1, MAX_AXES) &&
-                   look(&call.tensors[LOGARITHMS], &tensors[LOGARITHMS], 1, 3) && differentiate(&call);
-        if (done) attnc_sdpa_calls++;
-    }
+    bool done = false;
+    if (call.error[0] == '\0' && count == 3)
+        done = look(call.tensors, tensors, 3, MAX_AXES) && attend(&call);
+    else if (call.error[0] == '\0')
+        done = look(call.tensors, &tensors[1], 4, MAX_AXES) && look(&call.tensors[4], tensors, 1, MAX_AXES) &&
+               look(&call.tensors[LOGARITHMS], &tensors[LOGARITHMS], 1, 3) && differentiate(&call);
+    if (done) attnc_sdpa_calls++;
     if (!done && call.error[0] == '\0') {
         delete (call.results, 3);
         memset(call.results, 0, sizeof call.results);
@@ -513,11 +511,8 @@ bool attnc_sdpa_replace(object *choose, object *refuse)
 {
     pthread_once(&once, begin);
     register_forks();
-    pthread_mutex_lock(&used.lock);
-    used.count = 0;
-    used.process = process_number();
-    pthread_mutex_unlock(&used.lock);
     if (used.choose == NULL) { /* they are the same in all calls */
+        used.process = process_number();
         used.choose = kept(choose);
         used.refuse = kept(refuse);
     }

@@ -99,7 +99,7 @@ def modules_and_compiled_graphs_use_it(folder):
 @case
 def without_a_compiler_pytorch_computes(folder):
     import warnings
-    q, k, v = (a.detach() for a in tensors(20, 20))
+    q, k, v = (a.detach() for a in tensors(20, 20, D=12))   # a kernel that no other case has
     def fail(*call):
         raise attnc.CompilerError('no C compiler found')
     binding_of, _sdpa._binding_of = _sdpa._binding_of, fail
@@ -114,6 +114,21 @@ def without_a_compiler_pytorch_computes(folder):
     finally:
         _sdpa._binding_of, _sdpa._operators.compiles = binding_of, True
     check([str(w.message) for w in said] == ['attnc.torch.use(): PyTorch computes attention, because no C compiler found'], said)
+
+
+@case
+def uses_in_a_loop_keep_kernels(folder):
+    """The second use of a kernel asks nothing of Python."""
+    q, k, v = (a.detach() for a in tensors(20, 20))
+    with attnc.torch.use(): F.scaled_dot_product_attention(q, k, v)
+    choices, binding_of = [], _sdpa._binding_of
+    _sdpa._binding_of = lambda wanted: choices.append(wanted) or binding_of(wanted)
+    try:
+        for _ in range(3):
+            with attnc.torch.use(): F.scaled_dot_product_attention(q, k, v)
+    finally:
+        _sdpa._binding_of = binding_of
+    check(not choices, '%d choices' % len(choices))
 
 
 @case
@@ -158,7 +173,7 @@ def views_and_gradients_of_sums(folder):
 @case
 def errors_are_errors(folder):
     """Errors of PyTorch's operator and of attnc reach the caller, and the next call works."""
-    q, k, v = (a.detach() for a in tensors(20, 20))
+    q, k, v = (a.detach() for a in tensors(20, 20, D=20))   # a kernel that no other case has
     binding_of = _sdpa._binding_of
     def fail(*call):
         raise ValueError('this shape is not liked')

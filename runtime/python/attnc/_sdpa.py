@@ -6,6 +6,7 @@ because Python code for them takes longer than many calls.
 """
 from __future__ import annotations
 
+import _thread
 import ctypes
 import functools
 import math
@@ -47,7 +48,7 @@ def _binding_of(wanted: _Chosen) -> Any:
 
 
 def _choose(address: int) -> None:
-    """Writes the kernel and the threads of a struct chosen. Without a C compiler a warning says so once, and PyTorch
+    """Writes the kernel and the threads of a struct chosen, or an error, or nothing if PyTorch has to compute. Without a C compiler a warning says so once, and PyTorch
     computes the calls."""
     wanted = _Chosen.from_address(address)
     try:
@@ -61,6 +62,9 @@ def _choose(address: int) -> None:
     except CompilerError as error:
         _operators.compiles = False
         warnings.warn(f"attnc.torch.use(): PyTorch computes attention, because {error}", stacklevel=2)
+    except KeyboardInterrupt:
+        wanted.error = b"interrupted"
+        _thread.interrupt_main()  # raises it again after the call
     except BaseException as error:  # becomes an error of PyTorch
         wanted.error = f"{type(error).__name__}: {error}".encode()[:511]
 
