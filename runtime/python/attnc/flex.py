@@ -111,7 +111,7 @@ def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Optiona
     wants_lse = return_lse or (return_aux is not None and return_aux.lse)
     if return_aux is not None and return_aux.max_scores:
         raise NotImplementedError("flex_attention of attnc does not return the maximum of scores")
-    if wants_lse or not (torch.compiler.is_dynamo_compiling() and in_graphs is not None):
+    if not (torch.compiler.is_dynamo_compiling() and in_graphs is not None):
         return _eagerly(query, key, value, score_mod, block_mask, scale, enable_gqa, wants_lse, return_aux is not None)
     _check(query, key, value, block_mask, enable_gqa)
     if key.shape[0] == 1 and query.shape[0] > 1:
@@ -119,8 +119,9 @@ def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Optiona
     mod = None if block_mask is None else block_mask.mask_mod
     if block_mask is not None and (mod is noop_mask or mod is None):
         mod = _blocks_of(block_mask)
-    made = in_graphs(query, key, value, score_mod or _same, (mod or noop_mask,), scale, {})
-    return (made, AuxOutput()) if return_aux is not None else made
+    made = in_graphs(query, key, value, score_mod or _same, (mod or noop_mask,), scale, {"lse": wants_lse})
+    out, lse = made if wants_lse else (made, None)
+    return (out, AuxOutput(lse=lse)) if return_aux is not None else (out, lse) if wants_lse else out
 
 
 def _same(score: Any, b: Any, h: Any, q: Any, kv: Any) -> Any:
@@ -151,9 +152,10 @@ def _eagerly(query: Tensor, key: Tensor, value: Tensor, score_mod: Optional[Call
 
 
 def _in_a_graph(query: Tensor, key: Tensor, value: Tensor, score_mod: Any, block_mask: Any, scale: Optional[float],
-                options: Any, captured_by_score: Sequence[Any], captured_by_mask: Sequence[Any]) -> Tensor:
+                options: Any, captured_by_score: Sequence[Any], captured_by_mask: Sequence[Any]) -> Any:
     """Implements flex_attention in a graph of torch.compile, where score_mod and the last element of block_mask are
-    graphs, whose last arguments are the captured tensors."""
+    graphs, whose last arguments are the captured tensors. With the option `lse`, also returns the logarithms of the
+    denominators."""
     def score(*arguments: Any) -> Any:
         return score_mod(*arguments, *captured_by_score)
 
@@ -161,8 +163,12 @@ def _in_a_graph(query: Tensor, key: Tensor, value: Tensor, score_mod: Any, block
         return block_mask[-1](*arguments, *captured_by_mask)
 
     kernel, arrays = _translated(query, key, value, score, mask, None if scale is None else float(scale), True)
-    made: Tensor = kernel(query, key, value, **arrays)
-    return made
+    made = kernel(query, key, value, **arrays)
+    if not options["lse"]:
+        return made
+    from .torch import statistics
+
+    return made, statistics(kernel, query, key, value, arrays)
 
 
 in_graphs = _flex_graph.operator(_in_a_graph)

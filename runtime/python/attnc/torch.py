@@ -158,6 +158,31 @@ def _(kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, s
             for a, is_wanted in zip([q, k, v, *learned], wanted) if is_wanted and a is not None]
 
 
+@torch.library.custom_op("attnc::statistics", mutates_args=())
+def _statistics(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]]) -> Tensor:
+    made = _kernel_of(kernel)
+    given = _given(made, parameters)
+    counted: Any = made(*(a.detach() for a in (q, k, v)), statistics=True,
+                        **{p.keyword: given[p.name] for p in made.parameters})
+    result: Tensor = counted.statistics
+    return result
+
+
+@_statistics.register_fake
+def _(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]]) -> Tensor:
+    made = _kernel_of(kernel)
+    sums = torch.float64 if made.dtype == "f64" else torch.float32
+    return q.new_empty((q.shape[0], _heads(made, q, v), q.shape[2]), dtype=sums)
+
+
+def statistics(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, given: Mapping[str, Any]) -> Tensor:
+    """Returns the statistics of the rows. The call is an operator without gradients."""
+    parameters, _ = _as_tensors(kernel, [given.get(p.name) for p in kernel.parameters])
+    of_rows: Tensor = _statistics(kernel._text, q.detach(), k.detach(), v.detach(),
+                                  [None if value is None else value.detach() for value in parameters])
+    return of_rows
+
+
 def _is_learned(p: Any) -> bool:
     return p.from_seed is None and p.dtype not in _INTEGERS
 
