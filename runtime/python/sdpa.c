@@ -193,6 +193,7 @@ struct operation {
     char error[sizeof((struct chosen *)NULL)->error];
 };
 enum { LOGARITHMS = 5 };
+enum { FEW = 16 }; /* kernels that save values are slower than PyTorch for fewer queries */
 
 static bool serves(const struct chosen *one, const struct chosen *wanted)
 {
@@ -306,19 +307,23 @@ static void *memory_of(size_t bytes)
 
 /* ---- calls */
 
-/* Writes the values that a kernel saves, [B, H, n]: logarithms of rows' denominators to base 2. `logarithms` are
-   natural ones. */
-static void save(const struct seen *logarithms, void *saved)
+/* Copies between the logarithms of rows' denominators: natural ones in PyTorch's tensor [B, H, n], and those to base 2
+   in `saved` of a kernel, [B, H, n]. */
+static void convert(const struct seen *natural, void *saved, bool to_natural)
 {
-    static const double base_2 = 1.44269504088896340736;
-    const int64_t *const shape = logarithms->shape, *const strides = logarithms->strides;
+    static const double log_2 = 0.69314718055994530942;
+    const double factor = to_natural ? log_2 : 1 / log_2;
+    const int64_t *const shape = natural->shape, *const strides = natural->strides;
     for (int64_t k = 0, row = 0; k < shape[0] * shape[1]; k++) {
         int64_t at = k / shape[1] * strides[0] + k % shape[1] * strides[1];
         for (int64_t i = 0; i < shape[2]; i++, row++, at += strides[2]) {
-            if (logarithms->type == FLOAT64)
-                ((double *)saved)[row] = base_2 * ((const double *)logarithms->data)[at];
-            else
-                ((float *)saved)[row] = (float)base_2 * ((const float *)logarithms->data)[at];
+            if (natural->type == FLOAT64) {
+                double *const one = (double *)natural->data + at, *const other = (double *)saved + row;
+                *(to_natural ? one : other) = factor * *(to_natural ? other : one);
+            } else {
+                float *const one = (float *)natural->data + at, *const other = (float *)saved + row;
+                *(to_natural ? one : other) = (float)factor * *(to_natural ? other : one);
+            }
         }
     }
 }
@@ -346,15 +351,22 @@ static bool attend(struct operation *call)
     const struct chosen *const one = kernel_of(call, &problem);
     if (one == NULL) return false;
     const struct attn_kernel *const kernel = one->kernel;
+    const bool saves = kernel->merge == NULL; /* Without statistics, saved values have the logarithms. */
+    if (saves && q->shape[2] < FEW) return false;
     call->results[0] = empty_like(&results[0], q);
     call->results[1] = empty_with_heads_inside(&results[1], q->shape, 3, q->type == FLOAT64 ? FLOAT64 : FLOAT32);
     if (call->results[0] == NULL || call->results[1] == NULL || !place(&problem.out, &results[0])) return false;
     const int64_t *const strides = results[1].strides;
-    problem.statistics = results[1].data;
-    problem.statistics_at = (struct attn_strides){strides[0], strides[1], strides[2]};
-    void *const room = prepare(&problem, kernel->workspace(&problem), 0);
-    return room != NULL && kernel->forward(&problem, NULL, q->data, call->tensors[1].data, call->tensors[2].data,
-                                           results[0].data, room) == 0;
+    if (!saves) {
+        problem.statistics = results[1].data;
+        problem.statistics_at = (struct attn_strides){strides[0], strides[1], strides[2]};
+    }
+    void *const room = prepare(&problem, kernel->workspace(&problem), saves ? kernel->saved(&problem) : 0);
+    if (room == NULL || kernel->forward(&problem, NULL, q->data, call->tensors[1].data, call->tensors[2].data,
+                                        results[0].data, room) != 0)
+        return false;
+    if (saves) convert(&results[1], problem.saved, true);
+    return true;
 }
 
 /* Computes the gradients of q, k and v. Returns false if PyTorch has to do it. */
@@ -388,7 +400,7 @@ static bool differentiate(struct operation *call)
     if (room == NULL || !place(&problem.dq, &gradients[0]) || !place(&problem.dk, &gradients[1]) ||
         !place(&problem.dv, &gradients[2]))
         goto end;
-    save(logarithms, problem.saved);
+    convert(logarithms, problem.saved, false);
     done = kernel->backward(&problem, NULL, q->data, k->data, v->data, out->data, dout->data, gradients[0].data,
                             gradients[1].data, gradients[2].data, NULL, room) == 0;
 end:

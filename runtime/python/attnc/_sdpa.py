@@ -14,7 +14,7 @@ import os
 import threading
 import warnings
 from types import TracebackType
-from typing import Any, Optional
+from typing import Any, Optional, Sequence
 
 import torch
 
@@ -37,11 +37,11 @@ class _Chosen(ctypes.Structure):
                 ("error", ctypes.c_char * 512)]
 
 
-def _binding_of(wanted: _Chosen) -> Any:
+def _binding_of(wanted: _Chosen, entries: Sequence[str]) -> Any:
     """Returns the kernel for calls of the operators."""
     spec: dict[str, Any] = {
         "name": "sdpa", "similarity": {"softmax": {"scale": wanted.scale}} if wanted.scaled else "softmax",
-        "shape": {"head_dim": wanted.head_dim}, "dtype": _DTYPES[wanted.type], "emit": ["forward", "backward", "statistics"]}
+        "shape": {"head_dim": wanted.head_dim}, "dtype": _DTYPES[wanted.type], "emit": list(entries)}
     if wanted.mask:
         spec["mask"] = _MASKS[wanted.mask]
     return _of_source(Source.of(spec))._binding
@@ -53,7 +53,10 @@ def _choose(address: int) -> None:
     wanted = _Chosen.from_address(address)
     try:
         if _operators.compiles and not (wanted.scaled and not math.isfinite(wanted.scale)):
-            binding = _binding_of(wanted)
+            try:
+                binding = _binding_of(wanted, ("forward", "backward", "statistics"))
+            except CompilerError:  # a wheel has kernels without statistics
+                binding = _binding_of(wanted, ("forward", "backward"))
             _operators.kept.append(binding)
             wanted.team = _teams.of(binding)
             if not wanted.team:

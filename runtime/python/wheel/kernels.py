@@ -22,7 +22,7 @@ import time
 from typing import Any, Iterator
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BITS = {"forward": 1, "backward": 2, "decode": 4, "statistics": 8}  # EMIT_... of compiler/spec/spec.h
+BITS = {"forward": 1, "backward": 2, "decode": 4}  # EMIT_... of compiler/spec/spec.h; statistics would make forward slower
 
 LINK = ["-shared", "-s", "-Wl,-Bsymbolic"]
 
@@ -31,7 +31,6 @@ DTYPES = "f32", "bf16"
 # Specs of the library, with their settings. The delta rules divide q by the root of head_dim.
 DIVIDED = "prepare=[l2norm, {scale: {by: %r}}]"
 LIBRARY = {"softmax": "", "softmax_causal": "", "linear_elu": "", "polysketch_r32_local": "", "gated_deltanet": DIVIDED}
-OF_SDPA = "softmax", "softmax_causal"  # attnc.torch.use() needs statistics, which make forward of other kernels slower
 # Recurrences of transformers: what makes them (recurrent_spec of _traits.py), and the sizes of a key and a value.
 RECURRENT = {"qwen3_next": (True, False, True, 128, 128), "kimi": (True, True, True, 128, 128),
              "mamba2": (False, False, False, 128, 64)}
@@ -118,7 +117,7 @@ def build(attnc: str, folder: str, kept: str, target: str, label: str, text: str
                 file.write(text)
         entries = ["forward"]
         for word in list(BITS)[1:]:
-            if (word != "statistics" or operand in OF_SDPA) and described(attnc, operand, settings, [*entries, word]):
+            if described(attnc, operand, settings, [*entries, word]):
                 entries.append(word)
         named = [*settings, "name=attention"]
         says = described(attnc, operand, named, entries)
