@@ -108,11 +108,15 @@ def without_a_compiler_pytorch_computes(folder):
     try:
         with attnc.torch.use(), warnings.catch_warnings(record=True) as said:
             warnings.simplefilter('always')
-            for _ in range(2):
-                _, count = count_calls(lambda: F.scaled_dot_product_attention(q, k, v))
+            for causal in False, False, True:
+                _, count = count_calls(lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal))
                 check(count == 0, '%d kernels ran' % count)
+            _sdpa._binding_of = binding_of   # another kernel may be ready
+            _, count = count_calls(lambda: F.scaled_dot_product_attention(q, k, v, scale=0.7))
+            check(count == 1, 'a kernel that could be compiled did not run')
     finally:
-        _sdpa._binding_of, _sdpa._operators.compiles = binding_of, True
+        _sdpa._binding_of = binding_of
+        _sdpa._operators.failed.clear()
     check([str(w.message) for w in said] == ['attnc.torch.use(): PyTorch computes attention, because no C compiler found'], said)
 
 

@@ -51,8 +51,9 @@ def _choose(address: int) -> None:
     """Writes the kernel and the threads of a struct chosen, or an error, or nothing if PyTorch has to compute. Without a C compiler a warning says so once, and PyTorch
     computes the calls."""
     wanted = _Chosen.from_address(address)
+    key = wanted.head_dim, wanted.type, wanted.mask, wanted.scaled, wanted.scale
     try:
-        if _operators.compiles and not (wanted.scaled and not math.isfinite(wanted.scale)):
+        if key not in _operators.failed and not (wanted.scaled and not math.isfinite(wanted.scale)):
             try:
                 binding = _binding_of(wanted, ("forward", "backward", "statistics"))
             except CompilerError:  # a wheel has kernels without statistics
@@ -63,8 +64,9 @@ def _choose(address: int) -> None:
                 binding.wait_briefly()
             wanted.kernel = ctypes.addressof(binding.kernel)
     except CompilerError as error:
-        _operators.compiles = False
-        warnings.warn(f"attnc.torch.use(): PyTorch computes attention, because {error}", stacklevel=2)
+        if not _operators.failed:
+            warnings.warn(f"attnc.torch.use(): PyTorch computes attention, because {error}", stacklevel=2)
+        _operators.failed.add(key)
     except KeyboardInterrupt:
         wanted.error = b"interrupted"
         _thread.interrupt_main()  # raises it again after the call
@@ -143,7 +145,7 @@ class _Operators:
 
     def __init__(self) -> None:
         self.users = 0
-        self.compiles = True
+        self.failed: set[Any] = set()  # kernels that are not ready, and could not be compiled
         self.kept: list[Any] = []  # kernels, which the library uses from then on
 
     def replace(self) -> None:
