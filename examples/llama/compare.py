@@ -20,10 +20,11 @@ def work(options):
     """Runs the model in this process. Prints a line of JSON, with the logits in a file."""
     os.environ.pop('GGML_BACKEND_PATH', None)
     import llama_cpp
-    from llama_cpp import _ggml
     if options.work != 'none':
         os.environ['GGML_BACKEND_PATH'] = options.work
-        _ggml.libggml.ggml_backend_load_all()
+        # A wheel has copies in place of links. libllama uses this one.
+        ggml = os.path.join(os.path.dirname(llama_cpp.__file__), 'lib', 'libggml.so.0')
+        ctypes.CDLL(ggml).ggml_backend_load_all()
     clock = time.process_time if options.cpu else time.perf_counter
     kind = {'f32': 0, 'f16': 1, 'q4_0': 2, 'q8_0': 8, 'bf16': 30}[options.type]
     length = options.prompt + options.tokens
