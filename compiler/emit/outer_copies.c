@@ -2,24 +2,31 @@
 #include "printer.h"
 #include "task.h"
 
+/* Returns the place of a state in the outer sums of a task, in bytes. */
+static long long place_of(const struct emitter *x, int array)
+{
+    int64_t at = 0;
+    for (int before = 0; before < array; before++)
+        if (emit_outer_state(x, before)) at += emit_outer_array_bytes(&x->l->array[before]);
+    return (long long)at;
+}
+
 void emit_outer_copies(const struct emitter *x, bool takes, const char *piece, struct text *out)
 {
     const struct loops *const l = x->l;
     struct template_names t = {.arena = x->m->arena};
     const char *copies = "";
-    int64_t at = 0;
     for (int a = 0; a < l->arrays; a++) {
         if (!emit_outer_state(x, a)) continue;
         const long long own = (long long)l->array[a].offset, bytes = (long long)emit_outer_array_bytes(&l->array[a]);
         copies = arena_printf(x->m->arena,
                               takes ? "%s%s            memcpy(part->shared + %lld, outer + %lld, %lld);"
                                     : "%s%s            memcpy(outer + %lld, part->shared + %lld, %lld);",
-                              copies, *copies ? "\n" : "", takes ? own : (long long)at, takes ? (long long)at : own,
+                              copies, *copies ? "\n" : "", takes ? own : place_of(x, a), takes ? place_of(x, a) : own,
                               bytes);
-        at += bytes;
     }
     template_set(&t, "COPIES", copies);
-    template_set_number(&t, "OUTER_BYTES", at);
+    template_set_number(&t, "OUTER_BYTES", place_of(x, l->arrays));
     task_piece(&t, piece, out);
 }
 
@@ -36,10 +43,7 @@ void emit_take_outer(struct emitter *x, const struct stmt *s)
         const int number = s->assign[k].to.of;
         const struct array *const a = &x->l->array[number];
         if (!a->carried || s->assign[k].fold != FOLD_SET) continue;
-        int64_t at = 0;
-        for (int before = 0; before < number; before++)
-            if (emit_outer_state(x, before)) at += emit_outer_array_bytes(&x->l->array[before]);
-        emit_line(x, "if (outer) memcpy(%s, outer + %lld, %lld);", emit_local(x, a->name), (long long)at,
+        emit_line(x, "if (outer) memcpy(%s, outer + %lld, %lld);", emit_local(x, a->name), place_of(x, number),
                   (long long)emit_outer_array_bytes(a));
     }
 }
@@ -52,14 +56,12 @@ void emit_begin_outer(struct emitter *x)
 
 void emit_give_outer(struct emitter *x)
 {
-    int64_t at = 0;
     if (!is_alone(x)) return;
     emit_line(x, "if (outer && call->gives) {");
     for (int a = 0; a < x->l->arrays; a++) {
         if (!emit_outer_state(x, a)) continue;
-        emit_line(x, "    memcpy(outer + %lld, %s, %lld);", (long long)at, emit_local(x, x->l->array[a].name),
+        emit_line(x, "    memcpy(outer + %lld, %s, %lld);", place_of(x, a), emit_local(x, x->l->array[a].name),
                   (long long)emit_outer_array_bytes(&x->l->array[a]));
-        at += emit_outer_array_bytes(&x->l->array[a]);
     }
     emit_line(x, "}");
 }
