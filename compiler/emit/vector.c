@@ -202,10 +202,23 @@ const char *emit_early(const struct emitter *x, enum dtype dtype)
                         rows);
 }
 
+/* Sets the template names for functions that there are once for each type in memory. */
+static void set_functions(struct template_names *x, const struct emitter *e, enum dtype dtype, const char *const *names,
+                          size_t count)
+{
+    for (size_t k = 0; k < count; k++)
+        template_set(x, arena_printf(x->arena, "%s_T", names[k]),
+                     arena_printf(x->arena, "%s%s_%s", names[k], emit_type_suffix(e->m, dtype), e->suffix));
+}
+
 /* Sets the template names for products of bytes. Only keys of 4 bits gain by them. */
 static void set_bytes(struct template_names *x, const struct emitter *e, enum dtype dtype)
 {
+    static const char *const names[] = {"write_digits",     "turn_words",    "turn_block", "byte_columns",
+                                        "all_byte_columns", "dot_infinite",  "dot_bytes",  "copy_turned_scales",
+                                        "byte_tile",        "scaled_weights"};
     const char *const on = e->c->target->byte_products;
+    set_functions(x, e, dtype, names, sizeof names / sizeof *names);
     template_set_number(x, "BYTE_PRODUCTS", on && dtype == DTYPE_Q4_0 && e->m->dtype != DTYPE_F64);
     template_set(x, "BYTE_PRODUCTS_ON", on ? on : "0");
     template_set_number(x, "STARTS", (e->along_terms / 32 / 5 + 1) * e->lanes); /* 3 numbers for each of 5 blocks */
@@ -259,54 +272,15 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
     template_set(x, "FETCH_ARGUMENT", early ? ", early" : "");
     template_set(x, "NOT_FETCH", early ? ", 0" : "");
     template_set_number(x, "SEVERAL", narrow ? 2 : target->several_from);
-    static const char *const names[] = {"unscaled",
-                                        "block_size",
-                                        "scales",
-                                        "copy_scales",
-                                        "convert_scales",
-                                        "widen_rows",
-                                        "scaled",
-                                        "from_halves",
-                                        "scale_of",
-                                        "block_of",
-                                        "in_block",
-                                        "widened",
-                                        "element",
-                                        "units",
-                                        "transpose_widened",
-                                        "finite_stored",
-                                        "fetch",
-                                        "columns",
-                                        "row",
-                                        "dot_along",
-                                        "dot_fetched",
-                                        "all_columns",
-                                        "some_columns",
-                                        "columns_of_4",
-                                        "some_lanes",
-                                        "all_lanes",
-                                        "group",
-                                        "groups",
-                                        "turn_rows",
-                                        "turned_columns",
-                                        "turned",
-                                        "all_turned",
-                                        "turned_lane",
-                                        "add_turned",
-                                        "strip",
-                                        "write_digits",
-                                        "turn_words",
-                                        "turn_block",
-                                        "byte_columns",
-                                        "all_byte_columns",
-                                        "dot_infinite",
-                                        "dot_bytes",
-                                        "copy_turned_scales",
-                                        "byte_tile",
-                                        "scaled_weights"};
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-        template_set(x, arena_printf(x->arena, "%s_T", names[k]),
-                     arena_printf(x->arena, "%s%s_%s", names[k], emit_type_suffix(e->m, dtype), e->suffix));
+    static const char *const names[] = {
+        "unscaled",      "block_size",  "scales",       "copy_scales",  "convert_scales",
+        "widen_rows",    "scaled",      "from_halves",  "scale_of",     "block_of",
+        "in_block",      "widened",     "element",      "units",        "transpose_widened",
+        "finite_stored", "fetch",       "columns",      "row",          "dot_along",
+        "dot_fetched",   "all_columns", "some_columns", "columns_of_4", "some_lanes",
+        "all_lanes",     "group",       "groups",       "turn_rows",    "turned_columns",
+        "turned",        "all_turned",  "turned_lane",  "add_turned",   "strip"};
+    set_functions(x, e, dtype, names, sizeof names / sizeof *names);
 }
 
 /* Sets the name to the cases of a switch over the number of rows that remain. Case r calls `function` for r rows. */
