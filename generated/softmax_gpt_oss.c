@@ -117,10 +117,35 @@ struct call { /* the arguments of a call; all threads read the same struct */
        Pointers to arrays of keys are addresses of the first head's rows in page 0. */
     const struct attn_pages *pages;
     const int32_t *page;
+    /* Keys that several sequences have in the same pages are summed in a call for all rows of these sequences.
+       - common: memory for a sequence's rows: prepared queries, and the sums over chunks of such keys. [kv_heads, rows]
+       - common_begun: whether `common` has sums. If so, they are over the chunks before number common_chunks
+       - common_end: all rows see the keys before common_end in chunk common_chunks and later ones
+       - sharer, sharers: in a call for several sequences, the calls of these sequences
+       - place: in such a call, the sequence's position of query 0, the number of the query,
+       and that of its member of the
+         key/value head, for each row */
+    unsigned char *common;
+    int common_begun;
+    int64_t common_chunks, common_end, sharers;
+    struct call *const *sharer;
+    const struct place {
+        int64_t start;
+        int32_t number, member;
+    } *place;
     /* progress[head][1 + tile] is n if the tile has added to positions 0 to n - 1. `progress` is NULL if one thread
        computes all tiles of a head. */
     int64_t *progress, tiles;
 };
+
+/* Copies a row of a tile to memory, or back. */
+INLINE void move_bytes(unsigned char *memory, unsigned char *tile, size_t bytes, int back)
+{
+    if (back)
+        memcpy(tile, memory, bytes);
+    else
+        memcpy(memory, tile, bytes);
+}
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -2782,6 +2807,103 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_keys_v4(const struct call *call,
     }
 }
 
+/* Sums the keys of a chunk that all rows see, for the rows of several sequences. */
+TARGET_v4 APART void softmax_gpt_oss_extend_few_keys_of_several_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 16) {
+        store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
+        store_v4(state_sum + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
+            k_row * (int64_t)sizeof(float), j0, j1, part->work + 37120);
+        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
+            v_row * (int64_t)sizeof(float), j0, j1, part->work + 69888);
+        /* score[r][j] = sum over d of query_turned * k */
+        dot15_v4(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 16) {
+            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lanes_max = splat_v4(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
+                    j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
+            }
+            const float largest = lane_max_v4(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 16) {
+            const vec_v4 old_max_10 = load_v4(old_max + r);
+            const vec_v4 old_max_new11 = exp2_v4(old_max_10 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
+            store_v4(old_max + r, old_max_new11);
+            store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new11);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        dot5_v4(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+    }
+}
+
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v4 APART void softmax_gpt_oss_extend_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
@@ -2805,31 +2927,31 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_fold_v4(const struct call *call,
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_10 = load_v4(carried_max + r);
-            const vec_v4 before_max_new11 = carried_max_10;
-            const vec_v4 state_max_12 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v4 carried_max_new13 = max_v4(load_v4(carried_max + r), state_max_12);
-            store_v4(carried_max + r, carried_max_new13);
-            const vec_v4 carried_factor_new14 = exp2_v4(before_max_new11 - carried_max_new13);
-            store_v4(carried_factor + r, carried_factor_new14);
-            const vec_v4 slot_factor_new15 = exp2_v4(state_max_12 - carried_max_new13);
-            store_v4(slot_factor + r, slot_factor_new15);
-            const vec_v4 carried_sum_16 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_16 * carried_factor_new14);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new14);
+            const vec_v4 carried_max_12 = load_v4(carried_max + r);
+            const vec_v4 before_max_new13 = carried_max_12;
+            const vec_v4 state_max_14 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v4 carried_max_new15 = max_v4(load_v4(carried_max + r), state_max_14);
+            store_v4(carried_max + r, carried_max_new15);
+            const vec_v4 carried_factor_new16 = exp2_v4(before_max_new13 - carried_max_new15);
+            store_v4(carried_factor + r, carried_factor_new16);
+            const vec_v4 slot_factor_new17 = exp2_v4(state_max_14 - carried_max_new15);
+            store_v4(slot_factor + r, slot_factor_new17);
+            const vec_v4 carried_sum_18 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_18 * carried_factor_new16);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new16);
             add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new15, splat_v4(1));
+                slot_factor_new17, splat_v4(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_17 = load_v4(carried + r * 64 + e);
-                    const float carried_factor_18 = carried_factor[r];
-                    store_v4(carried + r * 64 + e, carried_17 * carried_factor_18);
+                    const vec_v4 carried_19 = load_v4(carried + r * 64 + e);
+                    const float carried_factor_20 = carried_factor[r];
+                    store_v4(carried + r * 64 + e, carried_19 * carried_factor_20);
                     store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
-                        carried_factor_18);
+                        carried_factor_20);
                     add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
                 }
@@ -2862,19 +2984,123 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_queries_v4(const struct call *ca
        sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 16) {
-            const float carried_max_19 = carried_max[r];
-            const float t_20 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
-            const float t_21 = (carried_max_19 > t_20 || carried_max_19 != carried_max_19 ? carried_max_19 : t_20);
-            const float t_22 = exp2f(carried_max_19 - t_21);
-            const float t_23 = (carried_sum[r] * t_22) + exp2f(t_20 - t_21);
-            store_v4(result + r * 64 + e, (t_23 == 0.0f) ? splat_v4(0.0f) : (load_v4(carried + r * 64 + e) / t_23) *
-                t_22);
+            const float carried_max_21 = carried_max[r];
+            const float t_22 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
+            const float t_23 = (carried_max_21 > t_22 || carried_max_21 != carried_max_21 ? carried_max_21 : t_22);
+            const float t_24 = exp2f(carried_max_21 - t_23);
+            const float t_25 = (carried_sum[r] * t_24) + exp2f(t_22 - t_23);
+            store_v4(result + r * 64 + e, (t_25 == 0.0f) ? splat_v4(0.0f) : (load_v4(carried + r * 64 + e) / t_25) *
+                t_24);
         }
     }
     /* out = result */
     for (int64_t r = r0; r < r1; r++)
         for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Prepares the queries of head number `task`, and initialises its states. */
+TARGET_v4 static void softmax_gpt_oss_extend_few_first_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_gpt_oss_extend_few_begin_v4(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_gpt_oss_extend_few_begin_2_v4(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
+   the tiles. */
+TARGET_v4 APART void softmax_gpt_oss_extend_few_move_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t first, int back)
+{
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    unsigned char *row = call->common + task * rows * 832;
+    for (int64_t r = first; r < first + rows; r++, row += 832) {
+        move_bytes(row + 0, part->shared + 32768 + r * 256, 256, back);
+        move_bytes(row + 256, part->shared + 49152 + r * 4, 4, back);
+        move_bytes(row + 260, part->shared + 49408 + r * 4, 4, back);
+        move_bytes(row + 264, part->shared + 66048 + r * 4, 4, back);
+        move_bytes(row + 268, part->shared + 49664 + r * 256, 256, back);
+        move_bytes(row + 524, part->shared + 66304 + r * 256, 256, back);
+    }
+}
+
+/* Sets range[0] and range[1] to the keys that all rows of a sequence see. They are the same for all heads. */
+TARGET_v4 static void softmax_gpt_oss_extend_few_range_v4(const struct call *call, int64_t task, int64_t *range)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    range[0] = n_q + query_start - 128;
+    range[1] = query_start + 1;
+}
+
+/* Sums the chunks of a sequence before chunk number `end`, from which on other sequences share them. */
+TARGET_v4 static void softmax_gpt_oss_extend_few_earlier_v4(const struct call *call, int64_t task, struct part *part,
+    int64_t end)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const int64_t segment = 0;
+    for (part->chunk0 = max(query_start - 127, 0) / 1024; part->chunk0 < end; part->chunk0++) {
+        part->chunk1 = part->chunk0 + 1;
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_gpt_oss_extend_few_keys_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_gpt_oss_extend_few_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+}
+
+/* Sums the keys of chunks that several sequences share, once for the rows of all these sequences. */
+TARGET_v4 static void softmax_gpt_oss_extend_few_common_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t segment = 0;
+    int64_t first = 0;
+    for (int64_t n = 0; n < call->sharers; n++) {
+        if (call->sharer[n]->common_begun) continue;
+        softmax_gpt_oss_extend_few_first_v4(call->sharer[n], task, part);
+        softmax_gpt_oss_extend_few_earlier_v4(call->sharer[n], task, part, call->common_chunks);
+        softmax_gpt_oss_extend_few_move_v4(call->sharer[n], task, part, 0, 0);
+    }
+    for (int64_t n = 0; n < call->sharers; n++) {
+        const struct attn_problem *const of = &call->sharer[n]->p;
+        softmax_gpt_oss_extend_few_move_v4(call->sharer[n], task, part, first, 1);
+        first += of->heads / of->kv_heads * of->n_q;
+    }
+    for (part->chunk0 = call->common_chunks; part->chunk0 < chunks; part->chunk0++) {
+        part->chunk1 = part->chunk0 + 1;
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_gpt_oss_extend_few_keys_of_several_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_gpt_oss_extend_few_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    first = 0;
+    for (int64_t n = 0; n < call->sharers; n++) {
+        const struct attn_problem *const of = &call->sharer[n]->p;
+        softmax_gpt_oss_extend_few_move_v4(call->sharer[n], task, part, first, 0);
+        first += of->heads / of->kv_heads * of->n_q;
+    }
 }
 
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
@@ -2887,12 +3113,12 @@ TARGET_v4 static void softmax_gpt_oss_extend_few_v4(const struct call *call, int
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        softmax_gpt_oss_extend_few_begin_v4(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_gpt_oss_extend_few_begin_2_v4(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = max(query_start - 127, 0) / 1024;
+    if (call->common_begun) {
+        if (part->number == 0) softmax_gpt_oss_extend_few_move_v4(call, task, part, 0, 1);
+        synchronise(part);
+    } else
+        softmax_gpt_oss_extend_few_first_v4(call, task, part);
+    const int64_t first = call->common_begun ? call->common_chunks : max(query_start - 127, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -5417,6 +5643,103 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_keys_v3(const struct call *call,
     }
 }
 
+/* Sums the keys of a chunk that all rows see, for the rows of several sequences. */
+TARGET_v3 APART void softmax_gpt_oss_extend_few_keys_of_several_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 8) {
+        store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
+        store_v3(state_sum + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
+            k_row * (int64_t)sizeof(float), j0, j1, part->work + 37120);
+        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
+            v_row * (int64_t)sizeof(float), j0, j1, part->work + 69888);
+        /* score[r][j] = sum over d of query_turned * k */
+        dot15_v3(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 8) {
+            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lanes_max = splat_v3(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
+                    - j0, mask_v3), term, splat_v3(-INFINITY)));
+            }
+            const float largest = lane_max_v3(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 8) {
+            const vec_v3 old_max_10 = load_v3(old_max + r);
+            const vec_v3 old_max_new11 = exp2_v3(old_max_10 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
+            store_v3(old_max + r, old_max_new11);
+            store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new11);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        dot5_v3(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+    }
+}
+
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET_v3 APART void softmax_gpt_oss_extend_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
@@ -5440,31 +5763,31 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_fold_v3(const struct call *call,
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_10 = load_v3(carried_max + r);
-            const vec_v3 before_max_new11 = carried_max_10;
-            const vec_v3 state_max_12 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v3 carried_max_new13 = max_v3(load_v3(carried_max + r), state_max_12);
-            store_v3(carried_max + r, carried_max_new13);
-            const vec_v3 carried_factor_new14 = exp2_v3(before_max_new11 - carried_max_new13);
-            store_v3(carried_factor + r, carried_factor_new14);
-            const vec_v3 slot_factor_new15 = exp2_v3(state_max_12 - carried_max_new13);
-            store_v3(slot_factor + r, slot_factor_new15);
-            const vec_v3 carried_sum_16 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_16 * carried_factor_new14);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new14);
+            const vec_v3 carried_max_12 = load_v3(carried_max + r);
+            const vec_v3 before_max_new13 = carried_max_12;
+            const vec_v3 state_max_14 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v3 carried_max_new15 = max_v3(load_v3(carried_max + r), state_max_14);
+            store_v3(carried_max + r, carried_max_new15);
+            const vec_v3 carried_factor_new16 = exp2_v3(before_max_new13 - carried_max_new15);
+            store_v3(carried_factor + r, carried_factor_new16);
+            const vec_v3 slot_factor_new17 = exp2_v3(state_max_14 - carried_max_new15);
+            store_v3(slot_factor + r, slot_factor_new17);
+            const vec_v3 carried_sum_18 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_18 * carried_factor_new16);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new16);
             add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new15, splat_v3(1));
+                slot_factor_new17, splat_v3(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_17 = load_v3(carried + r * 64 + e);
-                    const float carried_factor_18 = carried_factor[r];
-                    store_v3(carried + r * 64 + e, carried_17 * carried_factor_18);
+                    const vec_v3 carried_19 = load_v3(carried + r * 64 + e);
+                    const float carried_factor_20 = carried_factor[r];
+                    store_v3(carried + r * 64 + e, carried_19 * carried_factor_20);
                     store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
-                        carried_factor_18);
+                        carried_factor_20);
                     add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
                 }
@@ -5497,19 +5820,123 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_queries_v3(const struct call *ca
        sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 8) {
-            const float carried_max_19 = carried_max[r];
-            const float t_20 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
-            const float t_21 = (carried_max_19 > t_20 || carried_max_19 != carried_max_19 ? carried_max_19 : t_20);
-            const float t_22 = exp2f(carried_max_19 - t_21);
-            const float t_23 = (carried_sum[r] * t_22) + exp2f(t_20 - t_21);
-            store_v3(result + r * 64 + e, (t_23 == 0.0f) ? splat_v3(0.0f) : (load_v3(carried + r * 64 + e) / t_23) *
-                t_22);
+            const float carried_max_21 = carried_max[r];
+            const float t_22 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
+            const float t_23 = (carried_max_21 > t_22 || carried_max_21 != carried_max_21 ? carried_max_21 : t_22);
+            const float t_24 = exp2f(carried_max_21 - t_23);
+            const float t_25 = (carried_sum[r] * t_24) + exp2f(t_22 - t_23);
+            store_v3(result + r * 64 + e, (t_25 == 0.0f) ? splat_v3(0.0f) : (load_v3(carried + r * 64 + e) / t_25) *
+                t_24);
         }
     }
     /* out = result */
     for (int64_t r = r0; r < r1; r++)
         for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Prepares the queries of head number `task`, and initialises its states. */
+TARGET_v3 static void softmax_gpt_oss_extend_few_first_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_gpt_oss_extend_few_begin_v3(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_gpt_oss_extend_few_begin_2_v3(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
+   the tiles. */
+TARGET_v3 APART void softmax_gpt_oss_extend_few_move_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t first, int back)
+{
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    unsigned char *row = call->common + task * rows * 832;
+    for (int64_t r = first; r < first + rows; r++, row += 832) {
+        move_bytes(row + 0, part->shared + 32768 + r * 256, 256, back);
+        move_bytes(row + 256, part->shared + 49152 + r * 4, 4, back);
+        move_bytes(row + 260, part->shared + 49408 + r * 4, 4, back);
+        move_bytes(row + 264, part->shared + 66048 + r * 4, 4, back);
+        move_bytes(row + 268, part->shared + 49664 + r * 256, 256, back);
+        move_bytes(row + 524, part->shared + 66304 + r * 256, 256, back);
+    }
+}
+
+/* Sets range[0] and range[1] to the keys that all rows of a sequence see. They are the same for all heads. */
+TARGET_v3 static void softmax_gpt_oss_extend_few_range_v3(const struct call *call, int64_t task, int64_t *range)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    range[0] = n_q + query_start - 128;
+    range[1] = query_start + 1;
+}
+
+/* Sums the chunks of a sequence before chunk number `end`, from which on other sequences share them. */
+TARGET_v3 static void softmax_gpt_oss_extend_few_earlier_v3(const struct call *call, int64_t task, struct part *part,
+    int64_t end)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const int64_t segment = 0;
+    for (part->chunk0 = max(query_start - 127, 0) / 1024; part->chunk0 < end; part->chunk0++) {
+        part->chunk1 = part->chunk0 + 1;
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_gpt_oss_extend_few_keys_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_gpt_oss_extend_few_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+}
+
+/* Sums the keys of chunks that several sequences share, once for the rows of all these sequences. */
+TARGET_v3 static void softmax_gpt_oss_extend_few_common_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t segment = 0;
+    int64_t first = 0;
+    for (int64_t n = 0; n < call->sharers; n++) {
+        if (call->sharer[n]->common_begun) continue;
+        softmax_gpt_oss_extend_few_first_v3(call->sharer[n], task, part);
+        softmax_gpt_oss_extend_few_earlier_v3(call->sharer[n], task, part, call->common_chunks);
+        softmax_gpt_oss_extend_few_move_v3(call->sharer[n], task, part, 0, 0);
+    }
+    for (int64_t n = 0; n < call->sharers; n++) {
+        const struct attn_problem *const of = &call->sharer[n]->p;
+        softmax_gpt_oss_extend_few_move_v3(call->sharer[n], task, part, first, 1);
+        first += of->heads / of->kv_heads * of->n_q;
+    }
+    for (part->chunk0 = call->common_chunks; part->chunk0 < chunks; part->chunk0++) {
+        part->chunk1 = part->chunk0 + 1;
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_gpt_oss_extend_few_keys_of_several_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_gpt_oss_extend_few_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    first = 0;
+    for (int64_t n = 0; n < call->sharers; n++) {
+        const struct attn_problem *const of = &call->sharer[n]->p;
+        softmax_gpt_oss_extend_few_move_v3(call->sharer[n], task, part, first, 0);
+        first += of->heads / of->kv_heads * of->n_q;
+    }
 }
 
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
@@ -5522,12 +5949,12 @@ TARGET_v3 static void softmax_gpt_oss_extend_few_v3(const struct call *call, int
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        softmax_gpt_oss_extend_few_begin_v3(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_gpt_oss_extend_few_begin_2_v3(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = max(query_start - 127, 0) / 1024;
+    if (call->common_begun) {
+        if (part->number == 0) softmax_gpt_oss_extend_few_move_v3(call, task, part, 0, 1);
+        synchronise(part);
+    } else
+        softmax_gpt_oss_extend_few_first_v3(call, task, part);
+    const int64_t first = call->common_begun ? call->common_chunks : max(query_start - 127, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -8035,6 +8462,103 @@ APART void softmax_gpt_oss_extend_few_keys_any(const struct call *call, int64_t 
     }
 }
 
+/* Sums the keys of a chunk that all rows see, for the rows of several sequences. */
+APART void softmax_gpt_oss_extend_few_keys_of_several_any(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 4) {
+        store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
+        store_any(state_sum + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
+            k_row * (int64_t)sizeof(float), j0, j1, part->work + 37120);
+        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
+            v_row * (int64_t)sizeof(float), j0, j1, part->work + 69888);
+        /* score[r][j] = sum over d of query_turned * k */
+        dot15_any(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 4) {
+            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lanes_max = splat_any(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
+                    j1 - j0, mask_any), term, splat_any(-INFINITY)));
+            }
+            const float largest = lane_max_any(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 4) {
+            const vec_any old_max_10 = load_any(old_max + r);
+            const vec_any old_max_new11 = exp2_any(old_max_10 - load_any(state_max + (chunk - chunk0) * 4224 + r));
+            store_any(old_max + r, old_max_new11);
+            store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new11);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state_max[(chunk - chunk0) *
+                    4224 + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        dot5_any(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+    }
+}
+
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
 APART void softmax_gpt_oss_extend_few_fold_any(const struct call *call, int64_t task, const struct part *part,
     int64_t iteration)
@@ -8058,31 +8582,31 @@ APART void softmax_gpt_oss_extend_few_fold_any(const struct call *call, int64_t 
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_10 = load_any(carried_max + r);
-            const vec_any before_max_new11 = carried_max_10;
-            const vec_any state_max_12 = load_any(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_any carried_max_new13 = max_any(load_any(carried_max + r), state_max_12);
-            store_any(carried_max + r, carried_max_new13);
-            const vec_any carried_factor_new14 = exp2_any(before_max_new11 - carried_max_new13);
-            store_any(carried_factor + r, carried_factor_new14);
-            const vec_any slot_factor_new15 = exp2_any(state_max_12 - carried_max_new13);
-            store_any(slot_factor + r, slot_factor_new15);
-            const vec_any carried_sum_16 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_16 * carried_factor_new14);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new14);
+            const vec_any carried_max_12 = load_any(carried_max + r);
+            const vec_any before_max_new13 = carried_max_12;
+            const vec_any state_max_14 = load_any(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_any carried_max_new15 = max_any(load_any(carried_max + r), state_max_14);
+            store_any(carried_max + r, carried_max_new15);
+            const vec_any carried_factor_new16 = exp2_any(before_max_new13 - carried_max_new15);
+            store_any(carried_factor + r, carried_factor_new16);
+            const vec_any slot_factor_new17 = exp2_any(state_max_14 - carried_max_new15);
+            store_any(slot_factor + r, slot_factor_new17);
+            const vec_any carried_sum_18 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_18 * carried_factor_new16);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new16);
             add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new15, splat_any(1));
+                slot_factor_new17, splat_any(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_17 = load_any(carried + r * 64 + e);
-                    const float carried_factor_18 = carried_factor[r];
-                    store_any(carried + r * 64 + e, carried_17 * carried_factor_18);
+                    const vec_any carried_19 = load_any(carried + r * 64 + e);
+                    const float carried_factor_20 = carried_factor[r];
+                    store_any(carried + r * 64 + e, carried_19 * carried_factor_20);
                     store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
-                        carried_factor_18);
+                        carried_factor_20);
                     add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
                 }
@@ -8115,19 +8639,123 @@ APART void softmax_gpt_oss_extend_few_queries_any(const struct call *call, int64
        sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e = 0; e < 64; e += 4) {
-            const float carried_max_19 = carried_max[r];
-            const float t_20 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
-            const float t_21 = (carried_max_19 > t_20 || carried_max_19 != carried_max_19 ? carried_max_19 : t_20);
-            const float t_22 = exp2f(carried_max_19 - t_21);
-            const float t_23 = (carried_sum[r] * t_22) + exp2f(t_20 - t_21);
-            store_any(result + r * 64 + e, (t_23 == 0.0f) ? splat_any(0.0f) : (load_any(carried + r * 64 + e) / t_23) *
-                t_22);
+            const float carried_max_21 = carried_max[r];
+            const float t_22 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
+            const float t_23 = (carried_max_21 > t_22 || carried_max_21 != carried_max_21 ? carried_max_21 : t_22);
+            const float t_24 = exp2f(carried_max_21 - t_23);
+            const float t_25 = (carried_sum[r] * t_24) + exp2f(t_22 - t_23);
+            store_any(result + r * 64 + e, (t_25 == 0.0f) ? splat_any(0.0f) : (load_any(carried + r * 64 + e) / t_25) *
+                t_24);
         }
     }
     /* out = result */
     for (int64_t r = r0; r < r1; r++)
         for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Prepares the queries of head number `task`, and initialises its states. */
+static void softmax_gpt_oss_extend_few_first_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_gpt_oss_extend_few_begin_any(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_gpt_oss_extend_few_begin_2_any(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
+   the tiles. */
+APART void softmax_gpt_oss_extend_few_move_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t first, int back)
+{
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    unsigned char *row = call->common + task * rows * 832;
+    for (int64_t r = first; r < first + rows; r++, row += 832) {
+        move_bytes(row + 0, part->shared + 32768 + r * 256, 256, back);
+        move_bytes(row + 256, part->shared + 49152 + r * 4, 4, back);
+        move_bytes(row + 260, part->shared + 49408 + r * 4, 4, back);
+        move_bytes(row + 264, part->shared + 66048 + r * 4, 4, back);
+        move_bytes(row + 268, part->shared + 49664 + r * 256, 256, back);
+        move_bytes(row + 524, part->shared + 66304 + r * 256, 256, back);
+    }
+}
+
+/* Sets range[0] and range[1] to the keys that all rows of a sequence see. They are the same for all heads. */
+static void softmax_gpt_oss_extend_few_range_any(const struct call *call, int64_t task, int64_t *range)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    range[0] = n_q + query_start - 128;
+    range[1] = query_start + 1;
+}
+
+/* Sums the chunks of a sequence before chunk number `end`, from which on other sequences share them. */
+static void softmax_gpt_oss_extend_few_earlier_any(const struct call *call, int64_t task, struct part *part,
+    int64_t end)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const int64_t segment = 0;
+    for (part->chunk0 = max(query_start - 127, 0) / 1024; part->chunk0 < end; part->chunk0++) {
+        part->chunk1 = part->chunk0 + 1;
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_gpt_oss_extend_few_keys_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_gpt_oss_extend_few_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+}
+
+/* Sums the keys of chunks that several sequences share, once for the rows of all these sequences. */
+static void softmax_gpt_oss_extend_few_common_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t segment = 0;
+    int64_t first = 0;
+    for (int64_t n = 0; n < call->sharers; n++) {
+        if (call->sharer[n]->common_begun) continue;
+        softmax_gpt_oss_extend_few_first_any(call->sharer[n], task, part);
+        softmax_gpt_oss_extend_few_earlier_any(call->sharer[n], task, part, call->common_chunks);
+        softmax_gpt_oss_extend_few_move_any(call->sharer[n], task, part, 0, 0);
+    }
+    for (int64_t n = 0; n < call->sharers; n++) {
+        const struct attn_problem *const of = &call->sharer[n]->p;
+        softmax_gpt_oss_extend_few_move_any(call->sharer[n], task, part, first, 1);
+        first += of->heads / of->kv_heads * of->n_q;
+    }
+    for (part->chunk0 = call->common_chunks; part->chunk0 < chunks; part->chunk0++) {
+        part->chunk1 = part->chunk0 + 1;
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_gpt_oss_extend_few_keys_of_several_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_gpt_oss_extend_few_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    first = 0;
+    for (int64_t n = 0; n < call->sharers; n++) {
+        const struct attn_problem *const of = &call->sharer[n]->p;
+        softmax_gpt_oss_extend_few_move_any(call->sharer[n], task, part, first, 0);
+        first += of->heads / of->kv_heads * of->n_q;
+    }
 }
 
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
@@ -8140,12 +8768,12 @@ static void softmax_gpt_oss_extend_few_any(const struct call *call, int64_t task
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        softmax_gpt_oss_extend_few_begin_any(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_gpt_oss_extend_few_begin_2_any(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = max(query_start - 127, 0) / 1024;
+    if (call->common_begun) {
+        if (part->number == 0) softmax_gpt_oss_extend_few_move_any(call, task, part, 0, 1);
+        synchronise(part);
+    } else
+        softmax_gpt_oss_extend_few_first_any(call, task, part);
+    const int64_t first = call->common_begun ? call->common_chunks : max(query_start - 127, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
@@ -8185,6 +8813,12 @@ struct version {
     int in_order; /* tiles of a head add to shared sums in order */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
+    /* common: sums keys that several sequences share, for a key/value head and at most common_rows rows of these
+       sequences; may be NULL. common_chunk: the keys of a chunk. common_row: bytes of a row in `call.common`.
+       common_range: gives the keys that all rows of a sequence see; NULL if these are all keys before the rows */
+    void (*common)(const struct call *, int64_t, struct part *);
+    void (*common_range)(const struct call *, int64_t, int64_t *);
+    int64_t common_rows, common_chunk, common_row;
 };
 
 /* Returns whether a few queries take less time one by one than as one tile. A single query has an overhead of 10
@@ -9050,19 +9684,25 @@ static struct version attending(int64_t n_k, int64_t rows, int64_t n_q)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_gpt_oss_extend_few_v4,
-            .tile = 0, .own = 102656, .of_pair = 128, .shared = 82688, .slot = 16896, .slots = 4, .together = 1};
+            .tile = 0, .own = 102656, .of_pair = 128, .shared = 82688, .slot = 16896, .slots = 4, .together = 1,
+            .common = softmax_gpt_oss_extend_few_common_v4, .common_rows = 64, .common_chunk = 1024, .common_row = 832,
+            .common_range = softmax_gpt_oss_extend_few_range_v4};
         return (struct version){.rows = softmax_gpt_oss_extend_v4, .tile = 32, .own = 57344, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_gpt_oss_extend_few_v3,
-            .tile = 0, .own = 102656, .of_pair = 128, .shared = 82688, .slot = 16896, .slots = 4, .together = 1};
+            .tile = 0, .own = 102656, .of_pair = 128, .shared = 82688, .slot = 16896, .slots = 4, .together = 1,
+            .common = softmax_gpt_oss_extend_few_common_v3, .common_rows = 64, .common_chunk = 1024, .common_row = 832,
+            .common_range = softmax_gpt_oss_extend_few_range_v3};
         return (struct version){.rows = softmax_gpt_oss_extend_v3, .tile = 16, .own = 40960, .of_pair = 128};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_gpt_oss_extend_few_any, .tile = 0,
-        .own = 102656, .of_pair = 128, .shared = 82688, .slot = 16896, .slots = 4, .together = 1};
+        .own = 102656, .of_pair = 128, .shared = 82688, .slot = 16896, .slots = 4, .together = 1,
+        .common = softmax_gpt_oss_extend_few_common_any, .common_rows = 64, .common_chunk = 1024, .common_row = 832,
+        .common_range = softmax_gpt_oss_extend_few_range_any};
     return (struct version){.rows = softmax_gpt_oss_extend_any, .tile = 16, .own = 40960, .of_pair = 128};
 }
 
@@ -9485,6 +10125,7 @@ struct appending {
     unsigned char *work; /* the workspace of the threads */
     const struct attn_pages *pages; /* or NULL */
     struct rows page;               /* the rows in page 0 */
+    unsigned char *common; /* memory for keys that several sequences share, or NULL */
 };
 
 /* Returns the bytes of the workspace for the lists of growths and jobs, and for the sequences that have a page. */
@@ -9714,11 +10355,197 @@ static int run_jobs(struct job *job, int64_t jobs, int threads, unsigned char *w
     in_threads(&work, work_on);
     return 0;
 }
+/* ==== keys that several sequences share ==== */
+/* Sequences with the same beginning have the same pages there. The keys of such pages are summed in one call for the
+   rows of all these sequences, whole chunks at a time, before the call of each sequence. A row's sums have the same
+   order in both calls, so its bits do not depend on the other sequences. */
+
+/* A call that sums common keys, for a tile of rows of several sequences. */
+struct common_call {
+    struct call call;
+    struct version this;
+    int64_t position; /* of the queries: all keys of the call are before it */
+    struct place place[64];
+};
+
+/* The memory has room for this number of new tokens of each sequence, or for more tokens of some sequences. */
+enum { COMMON_TOKENS = 8 };
+
+/* Returns the bytes of the rows of all sequences. They do not depend on n_q,
+   because a workspace serves calls with any. */
+static size_t bytes_of_common_rows(const struct attn_problem *p)
+{
+    return bytes_times(bytes_times(COMMON_TOKENS * 832, p->heads), p->batch);
+}
+
+/* Returns the bytes for the rows of all sequences, the calls, and a list of sequences. */
+static size_t bytes_of_common(const struct attn_problem *p)
+{
+    if (!p->pages) return 0;
+    const size_t lists = sizeof(struct common_call) + sizeof(struct call *);
+    return whole_lines(bytes_plus(bytes_of_common_rows(p), bytes_times(lists, p->batch)));
+}
+
+/* Returns whether all rows of the sequence see the chunk, which is common_chunks or a later one. */
+static int has_chunk(const struct call *call, int64_t chunk, int64_t keys)
+{
+    return (chunk + 1) * keys <= call->common_end;
+}
+
+/* Returns whether a chunk of `keys` keys is in the same pages for both sequences. */
+static int in_same_pages(const struct call *a, const struct call *b, int64_t chunk, int64_t keys)
+{
+    const int64_t from = chunk * keys / a->pages->tokens, to = pages_of(a->pages, (chunk + 1) * keys);
+    return has_chunk(a, chunk, keys) && has_chunk(b, chunk, keys) &&
+        memcmp(a->page + from, b->page + from, (size_t)(to - from) * sizeof *a->page) == 0;
+}
+
+/* Returns the version that the sequence's call uses. */
+static const struct version *version_of(const struct call *call)
+{
+    return &((const struct growth *)(const void *)call)->this; /* `call` is the first member of struct growth */
+}
+
+/* Moves the sequences of list[1] … list[n - 1] that share the next chunk with *list to the front. Returns the number
+   of
+   sequences that share it, with *list. */
+static int64_t gather_sharers(struct call **list, int64_t n)
+{
+    const struct version *const this = version_of(*list);
+    int64_t sharers = 1;
+    for (int64_t k = 1; k < n; k++) {
+        struct call *const other = list[k];
+        if (other->common_chunks != (*list)->common_chunks || version_of(other)->common != this->common ||
+            !in_same_pages(*list, other, other->common_chunks, this->common_chunk))
+            continue;
+        list[k] = list[sharers];
+        list[sharers++] = other;
+    }
+    return sharers;
+}
+
+/* Lets sequences begin with a later chunk, if no other sequence shares the first chunk that all their rows see, but
+   another one begins with the later chunk. Their own earlier chunks are summed before. */
+static void align_beginnings(struct call *const *list, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++) {
+        struct call *const call = list[k];
+        const struct version *const this = version_of(call);
+        int64_t first = INT64_MAX;
+        for (int64_t o = 0; o < n && this->common_range && first > call->common_chunks; o++)
+            if (o != k && version_of(list[o])->common == this->common && list[o]->common_chunks >= call->common_chunks
+                &&
+                in_same_pages(call, list[o], list[o]->common_chunks, this->common_chunk))
+                first = min(first, list[o]->common_chunks);
+        if (first < INT64_MAX) call->common_chunks = first;
+    }
+}
+
+/* Adds the sequence's rows of a key/value head to `place`. Returns their number. */
+static int64_t add_places(struct place *place, const struct attn_problem *p)
+{
+    const int64_t rows = p->heads / p->kv_heads * p->n_q;
+    for (int64_t r = 0; r < rows; r++)
+        place[r] = (struct place){p->n_k - p->n_q, (int32_t)(r % p->n_q), (int32_t)(r / p->n_q)};
+    return rows;
+}
+
+/* Makes calls for the next chunks of sequences that share them. They end with the chunk from which some sequence has
+   other pages, or with which another sequence of the n in the list begins. Returns the number of calls. */
+static int64_t divide_sharers(struct call **list, int64_t sharers, int64_t n, int threads, struct common_call *made)
+{
+    const struct version *const this = version_of(*list);
+    const int64_t from = (*list)->common_chunks, kv_heads = (*list)->p.kv_heads;
+    int64_t to = from + 1, rows = 0, calls = 0, most_chunks = INT64_MAX;
+    for (int64_t k = sharers; k < n; k++)
+        if (!list[k]->common_begun && list[k]->common_chunks > from)
+            most_chunks = min(most_chunks, list[k]->common_chunks);
+    for (int same = 1; same && to < most_chunks; to += same)
+        for (int64_t k = 1; k < sharers && same; k++) same = in_same_pages(*list, list[k], to, this->common_chunk);
+    for (int64_t k = 0; k < sharers; k++) rows += list[k]->p.heads / kv_heads * list[k]->p.n_q;
+    /* Each thread should have a call. A call for fewer sequences reads the keys for too few rows. */
+    enum { FEWEST = 8 };
+    const int64_t parts = max((rows + this->common_rows - 1) / this->common_rows,
+        min((threads + kv_heads - 1) / kv_heads, sharers / FEWEST)),
+        most = (rows + parts - 1) / parts;
+    for (int64_t k = 0, next; k < sharers; k = next) {
+        struct common_call *const c = &made[calls++];
+        c->call = *list[k];
+        c->this = *this;
+        c->position = to * this->common_chunk;
+        struct attn_problem *const p = &c->call.p;
+        int64_t rows_of_call = 0;
+        p->n_q = 0;
+        for (next = k; next < sharers; next++) {
+            const int64_t more = list[next]->p.heads / kv_heads * list[next]->p.n_q;
+            if (next > k && rows_of_call + more > most) break;
+            rows_of_call += add_places(c->place + rows_of_call, &list[next]->p);
+            p->n_q += list[next]->p.n_q;
+        }
+        c->call.place = c->place;
+        c->this.head = this->common;
+        c->this.together = 0;
+        c->call.sharer = list + k;
+        c->call.sharers = next - k;
+        p->n_k = c->position;
+        p->query_start = &c->position;
+    }
+    return calls;
+}
+
+/* Sums the keys that several sequences share. `memory` has bytes_of_common bytes. Returns 0 or an error. */
+static int sum_common(struct growth *growth, int64_t growths, struct job *job, const struct appending *x,
+    const struct attn_problem *p, unsigned char *memory, size_t bytes)
+{
+    unsigned char *const end = memory + bytes_of_common_rows(p);
+    struct common_call *const made = (struct common_call *)(void *)end;
+    struct call **const list = (struct call **)(void *)(made + p->batch);
+    int64_t left = 0;
+    for (int64_t k = 0; k < growths; k++) {
+        struct call *const call = &growth[k].call;
+        const struct version *const this = &growth[k].this;
+        const int64_t rows = call->p.heads * call->p.n_q; /* at least two sequences should fit into a tile */
+        if (growth[k].left == 0 || !this->common || 2 * rows > this->common_rows * call->p.kv_heads) continue;
+        if ((int64_t)(end - memory) < rows * this->common_row) break;
+        int64_t range[2] = {0, INT64_MAX};
+        if (this->common_range) this->common_range(call, 0, range);
+        call->common = memory;
+        call->common_begun = 0;
+        call->common_chunks = (max(range[0], 0) + this->common_chunk - 1) / this->common_chunk;
+        call->common_end = min(range[1], call->p.n_k - call->p.n_q);
+        memory += rows * this->common_row;
+        list[left++] = call;
+    }
+    align_beginnings(list, left);
+    for (;;) {
+        int64_t calls = 0;
+        for (int64_t k = 0, sharers; k < left; k += sharers) {
+            sharers = gather_sharers(list + k, left - k);
+            if (sharers > 1)
+                calls += divide_sharers(list + k, sharers, left - k, x->threads, made + calls);
+            else {
+                list[k] = list[--left]; /* no other sequence has its next chunk */
+                sharers = 0;
+            }
+        }
+        if (calls == 0) return 0;
+        for (int64_t k = 0; k < calls; k++) job[k] = (struct job){.call = &made[k].call, .this = &made[k].this};
+        const int error = run_jobs(job, calls, x->threads, x->work, bytes);
+        if (error) return error;
+        for (int64_t k = 0; k < calls; k++)
+            for (int64_t n = 0; n < made[k].call.sharers; n++) {
+                made[k].call.sharer[n]->common_chunks = made[k].position / made[k].this.common_chunk;
+                made[k].call.sharer[n]->common_begun = 1;
+            }
+    }
+}
+
 size_t softmax_gpt_oss_extend_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
     const size_t bytes = bytes_times(bytes_of_extending(problem), (int64_t)threads_served(problem));
     size_t all = bytes_plus(bytes, bytes_of_growths(problem));
+    all = bytes_plus(all, bytes_of_common(problem));
     return bytes_fit(all) ? all : 0;
 }
 
@@ -9735,6 +10562,7 @@ static int grow(struct growth *growth, int64_t growths, struct job *job, const s
             error = begin_piece(&growth[k], x);
             pieces++;
         }
+        if (!error && pieces && x->common && x->asked) error = sum_common(growth, growths, job, x, p, x->common, bytes);
         for (int64_t k = 0; k < growths && !error; k++) {
             if (growth[k].left == 0) continue;
             if (!x->asked) continue;
@@ -9812,6 +10640,8 @@ int softmax_gpt_oss_extend(const struct attn_problem *problem, const struct soft
     const size_t bytes = bytes_of_extending(problem), all = problem->workspace_bytes;
     size_t first = bytes_of_growths(problem);
     x.asked = asked;
+    x.common = x.pages ? (unsigned char *)workspace + first : NULL;
+    first = bytes_plus(first, bytes_of_common(&call.p));
     if (!bytes_fit(first)) return ATTN_ESIZE;
     const size_t given = !all ? 0 : all > first ? all - first : 1;
     x.work = (unsigned char *)workspace + first;

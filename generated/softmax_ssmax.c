@@ -103,11 +103,20 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const int32_t *page;
     /* Keys that several sequences have in the same pages are summed in a call for all rows of these sequences.
        - common: memory for a sequence's rows: prepared queries, and the sums over chunks of such keys. [kv_heads, rows]
-       - common_chunks: the number of chunks in these sums
-       - sharer, sharers: in a call for several sequences, the calls of these sequences */
+       - common_begun: whether `common` has sums. If so, they are over the chunks before number common_chunks
+       - common_end: all rows see the keys before common_end in chunk common_chunks and later ones
+       - sharer, sharers: in a call for several sequences, the calls of these sequences
+       - place: in such a call, the sequence's position of query 0, the number of the query,
+       and that of its member of the
+         key/value head, for each row */
     unsigned char *common;
-    int64_t common_chunks, sharers;
+    int common_begun;
+    int64_t common_chunks, common_end, sharers;
     struct call *const *sharer;
+    const struct place {
+        int64_t start;
+        int32_t number, member;
+    } *place;
 };
 
 /* Copies a row of a tile to memory, or back. */
@@ -1481,7 +1490,7 @@ TARGET_v4 static void softmax_ssmax_few_common_v4(const struct call *call, int64
     const int64_t segment = 0;
     int64_t first = 0;
     for (int64_t n = 0; n < call->sharers; n++) {
-        if (call->sharer[n]->common_chunks > 0) continue;
+        if (call->sharer[n]->common_begun) continue;
         softmax_ssmax_few_first_v4(call->sharer[n], task, part);
         softmax_ssmax_few_move_v4(call->sharer[n], task, part, 0, 0);
     }
@@ -1516,7 +1525,7 @@ TARGET_v4 static void softmax_ssmax_few_v4(const struct call *call, int64_t task
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    if (call->common_chunks > 0) {
+    if (call->common_begun) {
         if (part->number == 0) softmax_ssmax_few_move_v4(call, task, part, 0, 1);
         synchronise(part);
     } else
@@ -3367,7 +3376,7 @@ TARGET_v3 static void softmax_ssmax_few_common_v3(const struct call *call, int64
     const int64_t segment = 0;
     int64_t first = 0;
     for (int64_t n = 0; n < call->sharers; n++) {
-        if (call->sharer[n]->common_chunks > 0) continue;
+        if (call->sharer[n]->common_begun) continue;
         softmax_ssmax_few_first_v3(call->sharer[n], task, part);
         softmax_ssmax_few_move_v3(call->sharer[n], task, part, 0, 0);
     }
@@ -3402,7 +3411,7 @@ TARGET_v3 static void softmax_ssmax_few_v3(const struct call *call, int64_t task
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    if (call->common_chunks > 0) {
+    if (call->common_begun) {
         if (part->number == 0) softmax_ssmax_few_move_v3(call, task, part, 0, 1);
         synchronise(part);
     } else
@@ -5239,7 +5248,7 @@ static void softmax_ssmax_few_common_any(const struct call *call, int64_t task, 
     const int64_t segment = 0;
     int64_t first = 0;
     for (int64_t n = 0; n < call->sharers; n++) {
-        if (call->sharer[n]->common_chunks > 0) continue;
+        if (call->sharer[n]->common_begun) continue;
         softmax_ssmax_few_first_any(call->sharer[n], task, part);
         softmax_ssmax_few_move_any(call->sharer[n], task, part, 0, 0);
     }
@@ -5274,7 +5283,7 @@ static void softmax_ssmax_few_any(const struct call *call, int64_t task, struct 
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    if (call->common_chunks > 0) {
+    if (call->common_begun) {
         if (part->number == 0) softmax_ssmax_few_move_any(call, task, part, 0, 1);
         synchronise(part);
     } else
@@ -5916,8 +5925,10 @@ struct version {
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
     /* common: sums keys that several sequences share, for a key/value head and at most common_rows rows of these
-       sequences; may be NULL. common_chunk: the keys of a chunk. common_row: bytes of a row in `call.common` */
+       sequences; may be NULL. common_chunk: the keys of a chunk. common_row: bytes of a row in `call.common`.
+       common_range: gives the keys that all rows of a sequence see; NULL if these are all keys before the rows */
     void (*common)(const struct call *, int64_t, struct part *);
+    void (*common_range)(const struct call *, int64_t, int64_t *);
     int64_t common_rows, common_chunk, common_row;
 };
 
@@ -7333,15 +7344,17 @@ struct common_call {
     struct call call;
     struct version this;
     int64_t position; /* of the queries: all keys of the call are before it */
+    struct place place[64];
 };
 
-/* With more new tokens, a sequence reads each key for many rows anyway. */
-enum { COMMON_TOKENS = 4 };
+/* The memory has room for this number of new tokens of each sequence, or for more tokens of some sequences. */
+enum { COMMON_TOKENS = 8 };
 
-/* Returns the bytes of the rows of a sequence. They do not depend on n_q, because a workspace serves calls with any. */
+/* Returns the bytes of the rows of all sequences. They do not depend on n_q,
+   because a workspace serves calls with any. */
 static size_t bytes_of_common_rows(const struct attn_problem *p)
 {
-    return bytes_times(COMMON_TOKENS * 832, p->heads);
+    return bytes_times(bytes_times(COMMON_TOKENS * 832, p->heads), p->batch);
 }
 
 /* Returns the bytes for the rows of all sequences, the calls, and a list of sequences. */
@@ -7349,13 +7362,13 @@ static size_t bytes_of_common(const struct attn_problem *p)
 {
     if (!p->pages) return 0;
     const size_t lists = sizeof(struct common_call) + sizeof(struct call *);
-    return whole_lines(bytes_times(bytes_plus(bytes_of_common_rows(p), lists), p->batch));
+    return whole_lines(bytes_plus(bytes_of_common_rows(p), bytes_times(lists, p->batch)));
 }
 
-/* Returns whether the first new token of the sequence is after chunk number `chunk`. */
+/* Returns whether all rows of the sequence see the chunk, which is common_chunks or a later one. */
 static int has_chunk(const struct call *call, int64_t chunk, int64_t keys)
 {
-    return (chunk + 1) * keys <= call->p.n_k - call->p.n_q;
+    return (chunk + 1) * keys <= call->common_end;
 }
 
 /* Returns whether a chunk of `keys` keys is in the same pages for both sequences. */
@@ -7390,15 +7403,43 @@ static int64_t gather_sharers(struct call **list, int64_t n)
     return sharers;
 }
 
-/* Makes calls for the next chunks of sequences that share them,
-   up to the chunk from which some sequence has other pages.
-   Returns the number of calls. */
-static int64_t divide_sharers(struct call **list, int64_t sharers, int threads, struct common_call *made)
+/* Lets sequences begin with a later chunk, if no other sequence shares the first chunk that all their rows see, but
+   another one begins with the later chunk. Their own earlier chunks are summed before. */
+static void align_beginnings(struct call *const *list, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++) {
+        struct call *const call = list[k];
+        const struct version *const this = version_of(call);
+        int64_t first = INT64_MAX;
+        for (int64_t o = 0; o < n && this->common_range && first > call->common_chunks; o++)
+            if (o != k && version_of(list[o])->common == this->common && list[o]->common_chunks >= call->common_chunks
+                &&
+                in_same_pages(call, list[o], list[o]->common_chunks, this->common_chunk))
+                first = min(first, list[o]->common_chunks);
+        if (first < INT64_MAX) call->common_chunks = first;
+    }
+}
+
+/* Adds the sequence's rows of a key/value head to `place`. Returns their number. */
+static int64_t add_places(struct place *place, const struct attn_problem *p)
+{
+    const int64_t rows = p->heads / p->kv_heads * p->n_q;
+    for (int64_t r = 0; r < rows; r++)
+        place[r] = (struct place){p->n_k - p->n_q, (int32_t)(r % p->n_q), (int32_t)(r / p->n_q)};
+    return rows;
+}
+
+/* Makes calls for the next chunks of sequences that share them. They end with the chunk from which some sequence has
+   other pages, or with which another sequence of the n in the list begins. Returns the number of calls. */
+static int64_t divide_sharers(struct call **list, int64_t sharers, int64_t n, int threads, struct common_call *made)
 {
     const struct version *const this = version_of(*list);
     const int64_t from = (*list)->common_chunks, kv_heads = (*list)->p.kv_heads;
-    int64_t to = from + 1, rows = 0, calls = 0;
-    for (int same = 1; same; to += same)
+    int64_t to = from + 1, rows = 0, calls = 0, most_chunks = INT64_MAX;
+    for (int64_t k = sharers; k < n; k++)
+        if (!list[k]->common_begun && list[k]->common_chunks > from)
+            most_chunks = min(most_chunks, list[k]->common_chunks);
+    for (int same = 1; same && to < most_chunks; to += same)
         for (int64_t k = 1; k < sharers && same; k++) same = in_same_pages(*list, list[k], to, this->common_chunk);
     for (int64_t k = 0; k < sharers; k++) rows += list[k]->p.heads / kv_heads * list[k]->p.n_q;
     /* Each thread should have a call. A call for fewer sequences reads the keys for too few rows. */
@@ -7408,19 +7449,23 @@ static int64_t divide_sharers(struct call **list, int64_t sharers, int threads, 
         most = (rows + parts - 1) / parts;
     for (int64_t k = 0, next; k < sharers; k = next) {
         struct common_call *const c = &made[calls++];
-        *c = (struct common_call){.call = *list[k], .this = *this, .position = to * this->common_chunk};
+        c->call = *list[k];
+        c->this = *this;
+        c->position = to * this->common_chunk;
         struct attn_problem *const p = &c->call.p;
+        int64_t rows_of_call = 0;
         p->n_q = 0;
         for (next = k; next < sharers; next++) {
             const int64_t more = list[next]->p.heads / kv_heads * list[next]->p.n_q;
-            if (next > k && p->n_q + more > most) break;
-            p->n_q += more;
+            if (next > k && rows_of_call + more > most) break;
+            rows_of_call += add_places(c->place + rows_of_call, &list[next]->p);
+            p->n_q += list[next]->p.n_q;
         }
+        c->call.place = c->place;
         c->this.head = this->common;
         c->this.together = 0;
         c->call.sharer = list + k;
         c->call.sharers = next - k;
-        p->heads = kv_heads;
         p->n_k = c->position;
         p->query_start = &c->position;
     }
@@ -7431,23 +7476,32 @@ static int64_t divide_sharers(struct call **list, int64_t sharers, int threads, 
 static int sum_common(struct growth *growth, int64_t growths, struct job *job, const struct appending *x,
     const struct attn_problem *p, unsigned char *memory, size_t bytes)
 {
-    const size_t of_sequence = bytes_of_common_rows(p);
-    struct common_call *const made = (struct common_call *)(void *)(memory + of_sequence * (size_t)p->batch);
+    unsigned char *const end = memory + bytes_of_common_rows(p);
+    struct common_call *const made = (struct common_call *)(void *)end;
     struct call **const list = (struct call **)(void *)(made + p->batch);
     int64_t left = 0;
     for (int64_t k = 0; k < growths; k++) {
-        struct growth *const g = &growth[k];
-        if (g->left == 0 || !g->this.common || g->m > COMMON_TOKENS) continue;
-        g->call.common = memory + of_sequence * (size_t)g->b;
-        g->call.common_chunks = 0;
-        list[left++] = &g->call;
+        struct call *const call = &growth[k].call;
+        const struct version *const this = &growth[k].this;
+        const int64_t rows = call->p.heads * call->p.n_q; /* at least two sequences should fit into a tile */
+        if (growth[k].left == 0 || !this->common || 2 * rows > this->common_rows * call->p.kv_heads) continue;
+        if ((int64_t)(end - memory) < rows * this->common_row) break;
+        int64_t range[2] = {0, INT64_MAX};
+        if (this->common_range) this->common_range(call, 0, range);
+        call->common = memory;
+        call->common_begun = 0;
+        call->common_chunks = (max(range[0], 0) + this->common_chunk - 1) / this->common_chunk;
+        call->common_end = min(range[1], call->p.n_k - call->p.n_q);
+        memory += rows * this->common_row;
+        list[left++] = call;
     }
+    align_beginnings(list, left);
     for (;;) {
         int64_t calls = 0;
         for (int64_t k = 0, sharers; k < left; k += sharers) {
             sharers = gather_sharers(list + k, left - k);
             if (sharers > 1)
-                calls += divide_sharers(list + k, sharers, x->threads, made + calls);
+                calls += divide_sharers(list + k, sharers, left - k, x->threads, made + calls);
             else {
                 list[k] = list[--left]; /* no other sequence has its next chunk */
                 sharers = 0;
@@ -7458,8 +7512,10 @@ static int sum_common(struct growth *growth, int64_t growths, struct job *job, c
         const int error = run_jobs(job, calls, x->threads, x->work, bytes);
         if (error) return error;
         for (int64_t k = 0; k < calls; k++)
-            for (int64_t n = 0; n < made[k].call.sharers; n++)
+            for (int64_t n = 0; n < made[k].call.sharers; n++) {
                 made[k].call.sharer[n]->common_chunks = made[k].position / made[k].this.common_chunk;
+                made[k].call.sharer[n]->common_begun = 1;
+            }
     }
 }
 

@@ -446,6 +446,16 @@ int attn_tiles_check(const struct attn_mask_tiles *table, int rank, const int64_
 void attn_tiles_of_strip(const uint8_t *mask, int64_t rows, int64_t columns, int64_t row, int64_t column,
                          uint8_t *tile);
 
+/* Says which tokens of a tree are on the path to each token, for a mask of drafts such as
+   j < base[b] || ancestors[b][row][j - base[b]].
+   - parents: [tokens]: the number of each token's parent, which is a smaller number, or -1
+   - ancestors: [tokens, row]: row t gets 1 for t and its ancestors, and 0 for others. `row` is at least `tokens`
+   - depths: [tokens], or NULL: gets the number of the ancestors of each token
+   Returns 0, or one of
+   - ATTN_EPROBLEM: `row` or `tokens` is too small, or a parent does not have a smaller number
+   - ATTN_EPOINTER: parents or ancestors is NULL */
+int attn_ancestors(int64_t tokens, const int32_t *parents, uint8_t *ancestors, int64_t row, int32_t *depths);
+
 /* ---- masks as ranges of keys (ranges.c), and random blocks (draw.c) ---- */
 
 struct attn_range {

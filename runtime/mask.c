@@ -168,3 +168,22 @@ int attn_tiles_check(const struct attn_mask_tiles *table, int rank, const int64_
     if ((uintptr_t)table % sizeof(uint64_t)) return ATTN_EALIGN;
     return table->kind == kind_of_table && memcmp(table->size, size, sizeof size) == 0 ? 0 : ATTN_ETILES;
 }
+
+int attn_ancestors(int64_t tokens, const int32_t *parents, uint8_t *ancestors, int64_t row, int32_t *depths)
+{
+    if (tokens < 0 || row < tokens) return ATTN_EPROBLEM;
+    if (tokens > 0 && (!parents || !ancestors)) return ATTN_EPOINTER;
+    for (int64_t t = 0; t < tokens; t++)
+        if (parents[t] < -1 || parents[t] >= t) return ATTN_EPROBLEM;
+    for (int64_t t = 0; t < tokens; t++) {
+        const int32_t parent = parents[t];
+        uint8_t *const own = ancestors + t * row;
+        if (parent < 0)
+            memset(own, 0, (size_t)row);
+        else
+            memcpy(own, ancestors + parent * row, (size_t)row);
+        own[t] = 1;
+        if (depths) depths[t] = parent < 0 ? 0 : depths[parent] + 1;
+    }
+    return 0;
+}

@@ -241,14 +241,20 @@ int64_t pages_offset(const struct compilation *c, int array);
    rows of all these sequences, a chunk at a time.
    - chunk: the keys of a chunk
    - tile: tiles with a row for each query, which all threads of a head share: prepared queries, and carried sums
-   - bytes: the bytes of a row of each of these tiles; row: those of all tiles, a multiple of 64 */
+   - bytes: the bytes of a row of each of these tiles; row: those of all tiles, a multiple of 64
+   - keys: the loop over chunks for keys that all rows see. NULL: the loop of the program. In it,
+     EXPR_START(r, k) is looked up for row r: the position of query 0 for k = 0, the number of the row's query for
+     k = 1, and of its member for k = 2.
+   - from, to: the keys that all rows of a sequence see, if `keys` is not NULL; NULL: no such bound */
 enum { MAX_COMMON_TILES = 16 };
 struct common_keys {
     int64_t chunk, row;
+    const struct stmt *keys;
+    const struct expr *from, *to;
     int tiles, tile[MAX_COMMON_TILES];
     int64_t bytes[MAX_COMMON_TILES];
 };
-/* Returns whether the sums over keys before the queries do not depend on positions, sequences and query heads. */
+/* Returns whether the sums over keys before the queries depend on sequences only by their rows. */
 bool common_keys_of(const struct loops *l, struct common_keys *out);
 /* Warns of powers and users' exponentials that can overflow in a compiled form. `source`: the graph before all
    passes. (overflow.c) */

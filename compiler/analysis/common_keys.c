@@ -1,16 +1,22 @@
 /* Finds whether a program for few queries can sum the keys of pages that several sequences share once, for the queries
-   of all these sequences. This needs that the sums over keys before all queries do not depend on
-   - the positions of the queries, so the region may only compare them with the position of the key,
-   - the sequences, heads and numbers of the queries, except for the tiles that are made of them beforehand. */
+   of all these sequences. This needs that the sums over keys before all queries do not depend on the sequences, except
+   for the tiles that are made of the queries beforehand. They may depend on the position and head of each row:
+   - With a plain causal mask, and weights that depend on neither, the statements of the program are used as they are.
+   - Otherwise the statements are copied. The copy is only for chunks of keys that all rows see, so it tests no region.
+     Positions and heads are looked up for each row. */
 #include "analysis.h"
 
 struct common {
     const struct loops *l;
     struct module *m;
-    int stream; /* the axis of keys */
+    int stream, rows; /* the axes of keys and rows */
     /* region: keys up to the query's position; outside: a tile has keys after the first query; end: the end of the keys
        that queries see */
     const struct expr *region, *outside, *end;
+    /* number, member: of a row's query; start: the position of query 0. `begin` and `chunk_end` bound the keys of a
+       chunk. */
+    const struct expr *number, *member, *start, *begin, *chunk_end;
+    bool copied; /* the statements are copies, which look up positions and heads */
 };
 
 static int axis_of(const struct module *m, enum size_source source)
@@ -26,9 +32,11 @@ static int axis_of(const struct module *m, enum size_source source)
 static bool find_causal(struct common *x)
 {
     struct module *const m = x->m;
-    const int batch = axis_of(m, SIZE_BATCH), query = axis_of(m, SIZE_N_Q), rows = axis_of(m, SIZE_ROWS);
+    const int batch = axis_of(m, SIZE_BATCH), query = axis_of(m, SIZE_N_Q), rows = axis_of(m, SIZE_ROWS),
+              chunk = axis_of(m, SIZE_CHUNKS);
     x->stream = axis_of(m, SIZE_N_K);
-    if (batch < 0 || query < 0 || rows < 0 || x->stream < 0) return false;
+    x->rows = rows;
+    if (batch < 0 || query < 0 || rows < 0 || x->stream < 0 || chunk < 0) return false;
     const struct expr *const queries = expr_leaf(m, EXPR_SIZE, query),
                              *const otherwise = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, x->stream), queries,
                                                           NULL),
@@ -40,18 +48,30 @@ static bool find_causal(struct common *x)
     x->outside = expr_make(m, EXPR_LT, expr_make(m, EXPR_ADD, of_tile, expr_int(m, 1), NULL),
                            expr_leaf(m, EXPR_HI, x->stream), NULL);
     x->end = expr_make(m, EXPR_ADD, queries, of_tile, NULL);
+    x->number = number;
+    x->member = expr_make(m, EXPR_DIV, expr_leaf(m, EXPR_INDEX, rows), queries, NULL);
+    x->start = start;
+    const struct expr *const first = expr_leaf(m, EXPR_LO, chunk), *const keys = expr_int(m, m->axis[chunk].extent);
+    x->begin = expr_make(m, EXPR_MUL, first, keys, NULL);
+    x->chunk_end = expr_make(m, EXPR_MUL, expr_make(m, EXPR_ADD, first, expr_int(m, 1), NULL), keys, NULL);
     return true;
 }
 
-/* Returns whether the expression is the same for the queries of all sequences. */
+/* Returns whether a copied statement looks the expression up for each row. */
+static bool looked_up(const struct common *x, const struct expr *e)
+{
+    return e->op == EXPR_START && e->arg[0] == expr_leaf(x->m, EXPR_INDEX, x->rows);
+}
+
+/* Returns whether the expression is the same for the queries of all sequences, or is looked up for each row. */
 static bool same_for_all(const struct common *x, const struct expr *e)
 {
-    if (!e) return true;
+    if (!e || looked_up(x, e)) return true;
     if (e->op == EXPR_START || e->op == EXPR_ELEMENT || e->op == EXPR_DRAWN || e->name) return false;
     if (e->op == EXPR_INDEX || e->op == EXPR_LO || e->op == EXPR_HI || e->op == EXPR_SIZE) {
         const enum size_source source = x->m->axis[e->integer].source;
         return source == SIZE_CONSTANT || source == SIZE_KV_HEADS || source == SIZE_CHUNKS ||
-               (source == SIZE_N_K && e->op != EXPR_SIZE);
+               (source == SIZE_N_K && e->op != EXPR_SIZE) || (source == SIZE_MEMBERS && e->op == EXPR_SIZE);
     }
     bool same = true;
     for (int k = 0; k < expr_arity(e->op); k++) same &= same_for_all(x, e->arg[k]);
@@ -79,7 +99,7 @@ static bool same_operand(const struct common *x, const struct ref *r)
         if (array_in_pages(x->l, a))
             same &= fixed || source == SIZE_BATCH || source == SIZE_N_K;
         else
-            same &= fixed;
+            same &= fixed || (x->copied && a->kind == ARRAY_PARAM && (source == SIZE_HEADS || source == SIZE_MEMBERS));
         same &= ref_axis(r, k) == a->axes[k] || same_for_all(x, r->sub[k]);
     }
     return same;
@@ -101,6 +121,125 @@ static bool same_statements(const struct common *x, const struct stmt *s)
             same &= same_operand(x, &s->assign[k].to) && same_for_all(x, s->assign[k].expr);
     }
     return same;
+}
+
+/* ---- statements for keys that all rows see ---- */
+
+static bool has_looked_up(const struct common *x, const struct expr *e)
+{
+    bool has = e && looked_up(x, e);
+    for (int k = 0; e && k < expr_arity(e->op); k++) has |= has_looked_up(x, e->arg[k]);
+    return has;
+}
+
+/* Replaces positions and heads of a row by what is looked up for it, and the region by true. */
+static const struct expr *copied(const struct common *x, const struct expr *e, const struct expr *region)
+{
+    const struct expr *const of[] = {x->start, x->number, x->member}, *const row = expr_leaf(x->m, EXPR_INDEX, x->rows);
+    if (!e) return NULL;
+    e = expr_replace(x->m, e, region, expr_int(x->m, 1));
+    for (int k = 0; k < 3; k++)
+        e = expr_replace(x->m, e, of[k], expr_make(x->m, EXPR_START, row, expr_int(x->m, k), NULL));
+    return e;
+}
+
+/* Copies the expressions of a statement. Returns false if lanes would look up rows. */
+static bool copy_expressions(const struct common *x, struct stmt *s, const struct expr *region)
+{
+    const bool in_lanes = s->rank > 0 && s->axes[s->rank - 1] == x->rows;
+    bool possible = true;
+    for (int k = 0; k < s->operands; k++)
+        for (int n = 0; n < s->operand[k].rank; n++) {
+            s->operand[k].sub[n] = copied(x, s->operand[k].sub[n], region);
+            possible &= !in_lanes || !has_looked_up(x, s->operand[k].sub[n]);
+        }
+    for (int k = 0; k < s->assigns; k++) {
+        s->assign[k].expr = copied(x, s->assign[k].expr, region);
+        possible &= !in_lanes || !has_looked_up(x, s->assign[k].expr);
+    }
+    return possible;
+}
+
+/* Removes from the list *at all tests of the region, for which `partial` is false in tiles inside it, and lets loops
+   over keys visit a whole chunk. Returns false if that is not possible. */
+static bool without_tests(const struct common *x, struct stmt **at, const struct expr *region,
+                          const struct expr *partial)
+{
+    const struct expr *const whole = expr_make(x->m, EXPR_NOT, partial, NULL, NULL);
+    while (*at) {
+        struct stmt *const s = *at, *last = s->body;
+        if (s->ranges || s->period || s->block || (s->where && s->op != LOOPS_IF && s->where != region)) return false;
+        if (s->op == LOOPS_IF && s->where == partial) {
+            *at = s->next;
+            continue;
+        }
+        if (s->op == LOOPS_IF) {
+            if (s->where != whole || !last) return false;
+            while (last->next) last = last->next;
+            last->next = s->next;
+            *at = s->body;
+            continue;
+        }
+        s->where = s->when = NULL;
+        if (s->op == LOOPS_FOR && s->axis == x->stream) {
+            const struct expr *const from = s->from;
+            if (from != x->begin && !(from->op == EXPR_MAX && (from->arg[0] == x->begin || from->arg[1] == x->begin)))
+                return false;
+            s->from = x->begin;
+            s->to = expr_make(x->m, EXPR_MIN, expr_leaf(x->m, EXPR_SIZE, x->stream), x->chunk_end, NULL);
+        }
+        if (!copy_expressions(x, s, region) || !without_tests(x, &s->body, region, partial)) return false;
+        at = &s->next;
+    }
+    return true;
+}
+
+/* Returns the region of the loops over keys in the list, or NULL if they have none or several. */
+static const struct expr *region_of(const struct common *x, const struct stmt *s)
+{
+    const struct expr *found = NULL;
+    for (; s; s = s->next) {
+        const struct expr *const own = s->op == LOOPS_FOR && s->axis == x->stream ? s->where : region_of(x, s->body);
+        if (found && own && own != found) return NULL;
+        if (own) found = own;
+    }
+    return found;
+}
+
+/* Returns the region without its cases that read integers of a key. */
+static const struct expr *without_integers(const struct common *x, const struct expr *e)
+{
+    if (e->op == EXPR_AND || e->op == EXPR_OR)
+        return expr_make(x->m, e->op, without_integers(x, e->arg[0]), without_integers(x, e->arg[1]), NULL);
+    return expr_ids_along(e, UINT32_C(1) << x->stream) ? expr_int(x->m, 0) : e;
+}
+
+/* Sets out->keys to a copy of the loop over chunks `keys`, for chunks that all rows see, and the bounds of the keys
+   that the rows of a sequence see. Returns false if that is not possible. */
+static bool copy_keys(struct common *x, const struct stmt *keys, struct common_keys *out)
+{
+    const struct expr *const region = region_of(x, keys), *partial = NULL;
+    struct ranges inside, seen;
+    if (!region) return false;
+    region_ranges(x->m, region, x->stream, true, &inside);
+    region_ranges(x->m, without_integers(x, region), x->stream, true, &seen);
+    if (inside.count != 1 || inside.range[0].drawn || seen.count != 1 || seen.range[0].drawn) return false;
+    /* the test of a tile, as the pass bound makes it */
+    const struct expr *const from = inside.range[0].from, *const to = inside.range[0].to;
+    if (from) partial = expr_make(x->m, EXPR_LT, expr_leaf(x->m, EXPR_LO, x->stream), from, NULL);
+    if (to) {
+        const struct expr *const after = expr_make(x->m, EXPR_LT, to, expr_leaf(x->m, EXPR_HI, x->stream), NULL);
+        partial = partial ? expr_make(x->m, EXPR_OR, partial, after, NULL) : after;
+    }
+    if (!partial) return false;
+    struct loops memory = {.module = x->m}; /* a statement needs no more of the program */
+    struct stmt *const made = stmts_copy(&memory, keys, keys->next);
+    x->copied = true;
+    if (!without_tests(x, &made->body, region, partial) || !same_statements(x, made->body)) return false;
+    out->keys = made;
+    out->from = seen.range[0].from;
+    out->to = seen.range[0].to;
+    return true;
 }
 
 static bool read_in(const struct stmt *s, int array)
@@ -134,7 +273,10 @@ bool common_keys_of(const struct loops *l, struct common_keys *out)
     *out = (struct common_keys){0};
     while (window && window->op == LOOPS_FOR && window->parallel && !window->next) window = window->body;
     while (window && !(window->op == LOOPS_FOR && window->window)) window = window->next;
-    if (!window || !find_causal(&x) || !same_statements(&x, window->body) || !find_tiles(&x, window, out)) return false;
+    if (!window || !find_causal(&x) || !find_tiles(&x, window, out)) return false;
+    if (!same_statements(&x, window->body) &&
+        (!window->body || !same_statements(&x, window->body->next) || !copy_keys(&x, window->body, out)))
+        return false;
     out->chunk = l->module->axis[window->axis].extent;
     for (int k = 0; k < out->tiles; k++) {
         const struct array *const tile = &l->array[out->tile[k]];

@@ -192,6 +192,9 @@ static void returned(struct version_choice *x, const struct compilation *c, cons
         text_add(out, ", .common = %s, .common_rows = %d, .common_chunk = %lld, .common_row = %lld",
                  emit_function(c, arena_printf(c->graph->module->arena, "%s_common", emit_form(c))), MAX_FEW_ROWS,
                  (long long)common.chunk, (long long)common.row);
+    if (c->state.common && common_keys_of(l, &common) && common.keys)
+        text_add(out, ", .common_range = %s",
+                 emit_function(c, arena_printf(c->graph->module->arena, "%s_range", emit_form(c))));
     if (c->program.few && emit_param_of_ids(x->e->p->arrays)) text_add(out, ", .any_order = 1");
     if (c->program.by_heads) text_add(out, ", .by_heads = 1");
     if (emit_carries_outer(x->e->p, c))

@@ -205,6 +205,7 @@ static void set_common(struct template_names *t, const struct emitted_file *e)
     }
     template_set_number(t, "COMMON", row > 0);
     template_set_number(t, "COMMON_ROW", row);
+    template_set_number(t, "COMMON_ROWS", MAX_FEW_ROWS);
 }
 
 void emit_set_state(struct template_names *t, const struct emitted_file *e)

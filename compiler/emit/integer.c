@@ -432,6 +432,14 @@ static const struct expr *settled(struct emitter *x, const struct expr *e)
     return changed ? expr_make(x->m, e->op, arg[0], arg[1], arg[2]) : e;
 }
 
+const char *emit_place(const struct module *m, const struct expr *e)
+{
+    static const char *const member[] = {"start", "number", "member"};
+    const struct expr *const row = e->op == EXPR_START ? e->arg[0] : NULL;
+    if (!row || row->op != EXPR_INDEX || m->axis[row->integer].source != SIZE_ROWS) return NULL;
+    return arena_printf(m->arena, "place[%s].%s", m->axis[row->integer].name, member[e->arg[1]->integer]);
+}
+
 /* Returns C for an expression that `settled` has returned. A range without variables is a whole SIZE_ROWS axis. */
 static const char *print_integer(struct emitter *x, const struct expr *e, bool inner)
 {
@@ -444,7 +452,10 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
     switch ((int)e->op) {
     case EXPR_INT: return arena_printf(arena, e->integer < 0 && inner ? "(%lld)" : "%lld", (long long)e->integer);
     case EXPR_SIZE: return emit_size(x->m, (int)e->integer);
-    case EXPR_START: x->start = e; return "query_start";
+    case EXPR_START:
+        if (emit_place(x->m, e)) return arena_printf(arena, "call->%s", emit_place(x->m, e));
+        x->start = e;
+        return "query_start";
     case EXPR_LO: return ranged(x, (int)e->integer) ? arena_printf(arena, "%s0", name) : "0";
     case EXPR_HI:
         return ranged(x, (int)e->integer) ? arena_printf(arena, "%s1", name) : emit_size(x->m, (int)e->integer);

@@ -22,7 +22,7 @@ static void describe_expr(const struct nest *n, const struct expr *e, bool inner
     case EXPR_INT: text_add(out, "%lld", (long long)e->integer); return;
     case EXPR_INDEX: text_add(out, "%s", m->axis[e->integer].name); return;
     case EXPR_SIZE: text_add(out, "%s", emit_size(m, (int)e->integer)); return;
-    case EXPR_START: text_add(out, "query_start"); return;
+    case EXPR_START: text_add(out, "%s", emit_place(m, e) ? emit_place(m, e) : "query_start"); return;
     default: break;
     }
     const char *between = expr_infix(e->op) ? expr_infix(e->op) : ",";

@@ -185,17 +185,40 @@ static void print_one_thread(struct emitter *x, const struct chain *heads, const
     text_free(folds);
 }
 
-/* Prints the loop over chunks to `lead`, and its body to `chunks`. Prints the phases, which are functions that the loop
-   calls, to `out`. */
+/* The C of the loop over chunks of a head.
+   - first: C for the first chunk
+   - body: C for some chunks
+   - common: the same for chunks that several sequences share */
+struct chunks {
+    const char *first;
+    struct text *body, *common;
+};
+
+/* Prints the phase that sums a chunk which several sequences share, if it differs from the phase `own`. Otherwise
+   returns `own`. */
+static struct phase common_phase(struct emitter *x, const struct chain *heads, const struct phase *own,
+                                 struct text *out)
+{
+    struct common_keys common;
+    if (!x->c->state.common || !common_keys_of(x->l, &common) || !common.keys) return *own;
+    return phase(x, heads, common.keys, "keys_of_several",
+                 "Sums the keys of a chunk that all rows see, for the rows of several sequences.", out);
+}
+
+/* Prints the loop over chunks to `lead`, and its parts to `chunks`. Prints the phases, which are functions that the
+   loop calls, to `out`. */
 static void window_of(struct emitter *x, const struct chain *heads, const struct stmt *s, bool after, struct text *lead,
-                      struct text *chunks, struct text *out)
+                      struct chunks *chunks, struct text *out)
 {
     struct arena *const arena = x->m->arena;
     const char *const lanes = after ? "keys" : "queries", *const summed = after ? "queries" : "keys";
-    const char *const first = x->c->state.common ? "call->common_chunks"
-                              : x->l->kept
-                                  ? arena_printf(arena, "call->summed / %lld", (long long)x->m->axis[s->axis].extent)
-                                  : emit_integer_text(x, s->from, false);
+    const char *const own = x->l->kept
+                                ? arena_printf(arena, "call->summed / %lld", (long long)x->m->axis[s->axis].extent)
+                                : emit_integer_text(x, s->from, false),
+                      *const first = !x->c->state.common ? own
+                                     : strcmp(own, "0") == 0
+                                         ? "call->common_chunks"
+                                         : arena_printf(arena, "call->common_begun ? call->common_chunks : %s", own);
     const bool skips = x->c->state.read_first > 0, stores = x->l->kept && x->stores_chunks;
     struct text *const body = task_text(x), *const segments = task_text(x), *const results = task_text(x);
     struct phase p = {NULL, NULL, false};
@@ -225,6 +248,8 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
             stored_phase(x, &p, body);
         else
             segment_phase(x, &p, fold * groups, groups, x->outer && !sums ? results : body);
+        const struct phase common = first_of_all ? common_phase(x, heads, &p, out) : p;
+        segment_phase(x, &common, fold * groups, groups, chunks->common);
         fold += !of_chunks;
     }
     if (x->outer) {
@@ -234,7 +259,8 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
         emit_outer_copies(x, true, "TAKE_OUTER", lead);
     }
     if (x->c->state.slot_is_kept) read_kept(x, lanes, lead);
-    text_add(chunks, "%s", body->data);
+    text_add(chunks->body, "%s", body->data);
+    chunks->first = own;
     if (skips)
         print_windows(x, s, first, body, lead);
     else {
@@ -293,9 +319,42 @@ static void print_moves(struct emitter *x, const struct common_keys *common, str
     task_piece(t, "MOVE", out);
 }
 
+/* Prints the function that gives the range of keys that all rows of a sequence see, and the function that sums a
+   sequence's own chunks before common ones. Returns the name of the latter. */
+static const char *print_range(struct emitter *x, const struct chain *heads, const struct common_keys *common,
+                               const struct chunks *chunks, struct text *out)
+{
+    struct arena *const arena = x->m->arena;
+    struct text *const range = task_text(x), *const earlier = task_text(x);
+    struct template_names t = {.arena = arena};
+    const char *const name = emit_function(x->c, arena_printf(arena, "%s_earlier", emit_form(x->c)));
+    template_set(&t, "FROM", common->from ? emit_integer_text(x, common->from, false) : "0");
+    template_set(&t, "TO", common->to ? emit_integer_text(x, common->to, false) : "INT64_MAX");
+    template_set(&t, "FIRST", chunks->first);
+    template_set_text(&t, "BODY", chunks->body);
+    task_piece(&t, "COMMON_RANGE", range);
+    task_piece(&t, "RANGE_OF_SEQUENCE", out);
+    x->out = range;
+    task_function(x, heads, NULL,
+                  arena_printf(arena, "%s(const struct call *call, int64_t task, int64_t *range)",
+                               emit_function(x->c, arena_printf(arena, "%s_range", emit_form(x->c)))),
+                  out);
+    text_add(out, "\n");
+    task_piece(&t, "EARLIER_CHUNKS", earlier);
+    task_piece(&t, "EARLIER", out);
+    x->out = earlier;
+    task_function(
+        x, heads, NULL,
+        arena_printf(arena, "%s(const struct call *call, int64_t task, struct part *part, int64_t end)", name), out);
+    text_add(out, "\n");
+    text_free(range);
+    text_free(earlier);
+    return name;
+}
+
 /* Prints the functions for keys that several sequences share, and replaces `first`, the run of the phases before the
-   loop over chunks, by a call of one of them. `chunks` is the body of the loop over chunks. */
-static void print_common(struct emitter *x, const struct chain *heads, struct text *first, struct text *chunks,
+   loop over chunks, by a call of one of them. */
+static void print_common(struct emitter *x, const struct chain *heads, struct text *first, const struct chunks *chunks,
                          struct text *out)
 {
     struct arena *const arena = x->m->arena;
@@ -312,11 +371,13 @@ static void print_common(struct emitter *x, const struct chain *heads, struct te
     template_set(&t, "MOVE", move);
     template_set(&t, "KIND", *x->c->target->attribute ? arena_printf(arena, "TARGET_%s APART", x->suffix) : "APART");
     print_moves(x, &common, &t, out);
-    struct text *const body = task_text(x);
     template_set(&of_chunks, "FIRST", name);
     template_set(&of_chunks, "MOVE", move);
+    template_set_number(&of_chunks, "RANGE", common.keys != NULL);
+    if (common.keys) template_set(&of_chunks, "EARLIER", print_range(x, heads, &common, chunks, out));
+    struct text *const body = task_text(x);
     template_set(&of_chunks, "CHUNKS", emit_size(x->m, window_in(heads->body)->axis));
-    template_set_text(&of_chunks, "BODY", chunks);
+    template_set_text(&of_chunks, "BODY", chunks->common);
     task_piece(&of_chunks, "COMMON_CHUNKS", body);
     task_piece(&of_chunks, "COMMON", out);
     x->out = body;
@@ -331,7 +392,8 @@ static void print_common(struct emitter *x, const struct chain *heads, struct te
 /* Prints all phases of a head, and the head function. */
 static void phases(struct emitter *x, struct text *out)
 {
-    struct text *lead = task_text(x), *const first = task_text(x), *const chunks = task_text(x);
+    struct text *lead = task_text(x), *const first = task_text(x);
+    struct chunks chunks = {NULL, task_text(x), task_text(x)};
     struct chain heads = chain_of(x->l->body);
     struct arena *const arena = x->m->arena;
     const struct template_names no_names = {.arena = arena};
@@ -346,7 +408,7 @@ static void phases(struct emitter *x, struct text *out)
     for (const struct stmt *s = heads.body; s; s = s->next) {
         if (s->window) {
             windows = true;
-            window_of(x, &heads, s, after, lead, chunks, out);
+            window_of(x, &heads, s, after, lead, &chunks, out);
         } else if (!windows)
             other_phase(
                 x, &heads, s, numbered(x, "begin", begins++),
@@ -359,14 +421,15 @@ static void phases(struct emitter *x, struct text *out)
             other_phase(x, &heads, s, lanes, arena_printf(arena, "Processes a tile of %s: reads the states.", lanes),
                         false, lead, out);
     }
-    if (x->c->state.common) print_common(x, &heads, first, chunks, out);
+    if (x->c->state.common) print_common(x, &heads, first, &chunks, out);
     text_append(first, lead->data, lead->length);
     task_piece(&no_names, "HEAD", out);
     x->out = first;
     head_function(x, &heads, emit_function(x->c, emit_form(x->c)), out);
     text_free(lead);
     text_free(first);
-    text_free(chunks);
+    text_free(chunks.body);
+    text_free(chunks.common);
 }
 
 void emit_tasks(struct emitter *x, struct text *out)

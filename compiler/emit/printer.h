@@ -264,6 +264,8 @@ bool emit_starts_at_first(const struct emitter *x, const struct array *a);
 bool emit_has_dropped(const struct emitter *x, const struct array *a);
 /* Returns whether the reference reads the row of a key. Otherwise it reads the row at the query's position. */
 bool emit_is_of_key(const struct emitter *x, const struct ref *r);
+/* Returns the member of struct call for what is looked up for a row (struct common_keys), or NULL if e is not. */
+const char *emit_place(const struct module *m, const struct expr *e);
 /* Returns C that declares the position of the first query, for x->start. emit_has_query_start returns whether a task
    has one such position. (integer.c) */
 bool emit_has_query_start(const struct emitter *x);

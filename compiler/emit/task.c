@@ -62,7 +62,11 @@ void task_piece(const struct template_names *names, const char *piece, struct te
                                          "FIRST_OR_COMMON",
                                          "MOVE",
                                          "COMMON",
-                                         "COMMON_CHUNKS"};
+                                         "COMMON_CHUNKS",
+                                         "RANGE_OF_SEQUENCE",
+                                         "COMMON_RANGE",
+                                         "EARLIER",
+                                         "EARLIER_CHUNKS"};
     struct template_names all = *names;
     for (size_t k = 0; k < sizeof pieces / sizeof *pieces; k++)
         template_set_number(&all, arena_printf(all.arena, "PIECE_%s", pieces[k]), strcmp(pieces[k], piece) == 0);

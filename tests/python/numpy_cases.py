@@ -666,6 +666,37 @@ def ids_of_tokens_ascend(folder):
 
 
 @case
+def verifies_trees(folder):
+    """A call with a tree of tokens gives each token the row that it has after its ancestors alone. One path is kept."""
+    q, k, v = arrays(n=60, m=60)
+    spec = {'arrays': {'base': {'shape': ['B'], 'type': 'int'}, 'ancestor': {'shape': ['B', 'Nq', 64], 'type': 'bool'}},
+            'similarity': 'softmax', 'shape': {'head_dim': q.shape[-1], 'value_dim': v.shape[-1]},
+            'mask': {'all': ['causal', {'expr': 'j < base[b] || ancestor[b][row][j - base[b]]'}]}}
+    pages, table = attnc.Pages(8, tokens=16), np.arange(8, dtype='int32').reshape(2, 4)
+    base = np.zeros(2, 'int32')   # calls read what the caller writes there
+    state = attnc.kernel(spec).state(2, pages=pages, table=table, base=base)
+    parents = np.array([[-1, 0, 0, 1, 2, 4, -1], [-1, 0, 1, 1, 1, 3, 5]])
+    mask, depths = attnc.ancestors(parents)
+    check(mask.shape == (2, 7, 64) and depths.tolist() == [[0, 1, 1, 2, 2, 3, 0], [0, 1, 2, 2, 2, 3, 4]], 'depths')
+    chain, _ = attnc.ancestors(np.arange(-1, 39))
+    part = lambda tokens: [a[:, :, tokens] for a in (q, k, v)]
+    state.extend(*part(range(40)), ancestor=np.stack([chain] * 2))
+    base[:] = state.lengths
+    out = state.extend(*part(range(40, 47)), ancestor=mask)
+    for b in range(2):
+        path = np.flatnonzero(mask[b, 5])
+        tokens = [*range(40), *(40 + path)]
+        wanted = small('softmax_causal')(*(a[b:b + 1, :, tokens] for a in (q, k, v)))
+        close(out[b:b + 1, :, path], wanted[:, :, 40:], 1e-5, 'a path')
+        state.keep(path, b)
+    check(state.lengths == [44, 44], 'lengths %s' % state.lengths)
+    refuses(lambda: attnc.ancestors([0]), ValueError, 'a parent is not -1 or the number of an earlier token')
+    refuses(lambda: attnc.ancestors([-1, -2]), ValueError, 'a parent is not -1 or the number of an earlier token')
+    refuses(lambda: attnc.ancestors([-1, 0], size=1), ValueError, 'size is 1; expected 2 or more, the number of tokens')
+    refuses(lambda: attnc.ancestors([0.5]), ValueError, 'parents is float64 [1]; expected integers [tokens] or [batch, tokens]')
+
+
+@case
 def sequences_share_pages(folder):
     """The keys and values of sequences are in pages."""
     q, k, v = arrays(n=60, m=60)

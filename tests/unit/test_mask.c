@@ -1,4 +1,4 @@
-/* Tests tables of the tiles of masks: against one flag at a time, with strides, and errors. */
+/* Tests tables of the tiles of masks: against one flag at a time, with strides, and errors. Tests masks of trees. */
 #include "runtime/attnrt.h"
 #include "suite.h"
 
@@ -145,9 +145,39 @@ static void test_errors(void)
     free_masks(&m);
 }
 
+/* Row t of the mask of a tree has the tokens on the path to t. */
+static void test_ancestors(void)
+{
+    enum { TOKENS = 40, ROW = 64 };
+    int32_t parents[TOKENS], depths[TOKENS];
+    uint8_t mask[TOKENS][ROW];
+    memset(mask, 7, sizeof mask);
+    for (int t = 0; t < TOKENS; t++) parents[t] = t % 5 == 0 ? -1 : t - 1 - t % 3;
+    for (int t = 0; t < TOKENS; t++) parents[t] = parents[t] < -1 ? -1 : parents[t];
+    CU_ASSERT_EQUAL(attn_ancestors(TOKENS, parents, *mask, ROW, depths), 0);
+    int wrong = 0;
+    for (int t = 0; t < TOKENS; t++) {
+        uint8_t expected[ROW] = {0};
+        int depth = -1;
+        for (int a = t; a >= 0; a = parents[a], depth++) expected[a] = 1;
+        wrong += memcmp(expected, mask[t], ROW) != 0 || depth != depths[t];
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT_EQUAL(attn_ancestors(TOKENS, parents, *mask, ROW, NULL), 0);
+    CU_ASSERT_EQUAL(attn_ancestors(0, NULL, NULL, 0, NULL), 0);
+    CU_ASSERT_EQUAL(attn_ancestors(-1, parents, *mask, ROW, NULL), ATTN_EPROBLEM);
+    CU_ASSERT_EQUAL(attn_ancestors(TOKENS, parents, *mask, TOKENS - 1, NULL), ATTN_EPROBLEM);
+    CU_ASSERT_EQUAL(attn_ancestors(TOKENS, NULL, *mask, ROW, NULL), ATTN_EPOINTER);
+    CU_ASSERT_EQUAL(attn_ancestors(TOKENS, parents, NULL, ROW, NULL), ATTN_EPOINTER);
+    for (int32_t of = -2; of < 12; of += of < 0 ? 12 : 1) {
+        parents[10] = of;
+        CU_ASSERT_EQUAL(attn_ancestors(TOKENS, parents, *mask, ROW, NULL), ATTN_EPROBLEM);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) {#name, test_##name}
-    static const struct unit_test tests[] = {TEST(tables), TEST(broadcast), TEST(sizes), TEST(errors)};
+    static const struct unit_test tests[] = {TEST(tables), TEST(broadcast), TEST(sizes), TEST(errors), TEST(ancestors)};
     return unit_tests_run("mask", tests, sizeof tests / sizeof *tests);
 }

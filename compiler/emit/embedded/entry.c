@@ -64,8 +64,10 @@ struct version {
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 #if COMMON
     /* common: sums keys that several sequences share, for a key/value head and at most common_rows rows of these
-       sequences; may be NULL. common_chunk: the keys of a chunk. common_row: bytes of a row in `call.common` */
+       sequences; may be NULL. common_chunk: the keys of a chunk. common_row: bytes of a row in `call.common`.
+       common_range: gives the keys that all rows of a sequence see; NULL if these are all keys before the rows */
     void (*common)(const struct call *, int64_t, struct part *);
+    void (*common_range)(const struct call *, int64_t, int64_t *);
     int64_t common_rows, common_chunk, common_row;
 #endif
 #if IDS

@@ -97,11 +97,19 @@ struct call { /* the arguments of a call; all threads read the same struct */
 #if COMMON
     /* Keys that several sequences have in the same pages are summed in a call for all rows of these sequences.
        - common: memory for a sequence's rows: prepared queries, and the sums over chunks of such keys. [kv_heads, rows]
-       - common_chunks: the number of chunks in these sums
-       - sharer, sharers: in a call for several sequences, the calls of these sequences */
+       - common_begun: whether `common` has sums. If so, they are over the chunks before number common_chunks
+       - common_end: all rows see the keys before common_end in chunk common_chunks and later ones
+       - sharer, sharers: in a call for several sequences, the calls of these sequences
+       - place: in such a call, the sequence's position of query 0, the number of the query, and that of its member of the
+         key/value head, for each row */
     unsigned char *common;
-    int64_t common_chunks, sharers;
+    int common_begun;
+    int64_t common_chunks, common_end, sharers;
     struct call *const *sharer;
+    const struct place {
+        int64_t start;
+        int32_t number, member;
+    } *place;
 #endif
 #if NUMBERED
     /* extend computes some sequences of the batch at a time. first_sequence is the first of them. other_sequences is

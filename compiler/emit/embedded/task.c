@@ -159,7 +159,7 @@ BODY
 /* Prepares the queries of head number `task`, and initialises its states. */
 #endif
 #if PIECE_FIRST_OR_COMMON
-    if (call->common_chunks > 0) {
+    if (call->common_begun) {
         if (part->number == 0) MOVE(call, task, part, 0, 1);
         synchronise(part);
     } else
@@ -185,8 +185,11 @@ BODY
     const int64_t segment = 0;
     int64_t first = 0;
     for (int64_t n = 0; n < call->sharers; n++) {
-        if (call->sharer[n]->common_chunks > 0) continue;
+        if (call->sharer[n]->common_begun) continue;
         FIRST(call->sharer[n], task, part);
+#if RANGE
+        EARLIER(call->sharer[n], task, part, call->common_chunks);
+#endif
         MOVE(call->sharer[n], task, part, 0, 0);
     }
     for (int64_t n = 0; n < call->sharers; n++) {
@@ -203,5 +206,22 @@ BODY
         const struct attn_problem *const of = &call->sharer[n]->p;
         MOVE(call->sharer[n], task, part, first, 0);
         first += of->heads / of->kv_heads * of->n_q;
+    }
+#endif
+#if PIECE_RANGE_OF_SEQUENCE
+/* Sets range[0] and range[1] to the keys that all rows of a sequence see. They are the same for all heads. */
+#endif
+#if PIECE_COMMON_RANGE
+    range[0] = FROM;
+    range[1] = TO;
+#endif
+#if PIECE_EARLIER
+/* Sums the chunks of a sequence before chunk number `end`, from which on other sequences share them. */
+#endif
+#if PIECE_EARLIER_CHUNKS
+    const int64_t segment = 0;
+    for (part->chunk0 = FIRST; part->chunk0 < end; part->chunk0++) {
+        part->chunk1 = part->chunk0 + 1;
+BODY
     }
 #endif

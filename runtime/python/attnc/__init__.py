@@ -15,14 +15,15 @@ from typing import Any
 
 from ._call import MaskTiles, Outputs
 from ._compiler import CompilerError, SpecError
+from ._drafts import ancestors
 from ._kernel import Kernel, Parameter, attention, compile_all, kernel, merge, tiles_of_mask
 from ._pages import Pages
 from ._repeat import Saved
 from ._state import State
 
 __version__ = "0.1.0"
-__all__ = ["CompilerError", "Kernel", "MaskTiles", "Outputs", "Pages", "Parameter", "Saved", "SpecError", "State", "attention", "compile_all",
-           "kernel", "merge", "tiles_of_mask"]
+__all__ = ["CompilerError", "Kernel", "MaskTiles", "Outputs", "Pages", "Parameter", "Saved", "SpecError", "State", "ancestors",
+           "attention", "compile_all", "kernel", "merge", "tiles_of_mask"]
 
 
 def __getattr__(name: str) -> Any:
