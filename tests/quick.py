@@ -1,17 +1,17 @@
 """C compilers for tests without timing, which compile at -O0.
+- clang stays in memory, because loading it takes a fifth of the time (resident.py).
 - clang starts itself again to compile and link, and this takes a quarter of its time. So the linker is called directly.
 - The headers that kernels include are compiled once. Reading them takes a sixth of the time, or half with immintrin.h.
   Standalone kernels do not use the compiled headers, because they define functions of attnrt.h themselves.
 - Functions for other processors are read, but no code is made for them."""
-import atexit
 import functools
 import os
 import shlex
 import shutil
 import subprocess
-import tempfile
 import threading
 
+import resident
 from processor import MACHINE, cpuinfo, missing_flags
 
 RUNTIME = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'runtime')
@@ -46,7 +46,7 @@ case " $* " in
 *' -fopenmp '*) ;;
 *) headers= ;;
 esac
-%(cc)s ${headers:+-include-pch "$headers"} -c -o "$library.o" "$@" && ld -shared -Bsymbolic -o "$library" "$library.o" %(libraries)s
+%(resident)s ${headers:+-include-pch "$headers"} -c -o "$library.o" "$@" && ld -shared -Bsymbolic -o "$library" "$library.o" %(libraries)s
 status=$?
 rm -f "$library.o"
 exit $status
@@ -75,15 +75,17 @@ LOCK = threading.Lock()
 
 @functools.cache
 def compiled_headers(cc):
-    """Returns the path of the compiled headers, or '' if the compiler is not clang."""
-    if 'clang' not in subprocess.run([cc, '--version'], stdout=subprocess.PIPE, text=True, check=True).stdout: return ''
-    folder = tempfile.mkdtemp(prefix='attnc-headers-')
-    atexit.register(shutil.rmtree, folder, True)
-    path = os.path.join(folder, 'kernel.h')
-    with open(path, 'w') as f:
-        f.writelines('#include <%s.h>\n' % name for name in HEADERS.split() + ['immintrin'] * (MACHINE == 'x86_64'))
-        f.writelines('#define attn_%s\n' % macro for macro in features())
-    subprocess.run([cc, *OPTIONS, '-I', RUNTIME, '-x', 'c-header', path, '-o', path + '.pch'], check=True)
+    """Returns the path of the compiled headers, or '' if the compiler is not clang. Suites share them. They are compiled
+    again if a header has changed."""
+    if not resident.is_clang(cc): return ''
+    text = ''.join('#include <%s.h>\n' % name for name in HEADERS.split() + ['immintrin'] * (MACHINE == 'x86_64'))
+    text += ''.join('#define attn_%s\n' % macro for macro in features())
+    with resident.shared(cc, text, *OPTIONS, RUNTIME) as folder:
+        path = os.path.join(folder, 'kernel.h')
+        use = [cc, *OPTIONS, '-I', RUNTIME, '-include-pch', path + '.pch', '-fsyntax-only', '-x', 'c', os.devnull]
+        if not os.path.exists(path + '.pch') or subprocess.run(use, stderr=subprocess.DEVNULL).returncode:
+            with open(path, 'w') as f: f.write(text)
+            subprocess.run([cc, *OPTIONS, '-I', RUNTIME, '-x', 'c-header', path, '-o', path + '.pch'], check=True)
     return path + '.pch'
 
 
@@ -105,7 +107,7 @@ def of_headers(cc, options):
 def lines(cc, options, source, library, *objects):
     """Returns the two commands that compile a C file to a shared library."""
     headers = [] if is_standalone(source) else of_headers(cc, options)
-    return ([cc, *options, *headers, '-fopenmp', '-fPIC', '-c', '-o', library + '.o', source],
+    return ([*resident.command(cc), *options, *headers, '-fopenmp', '-fPIC', '-c', '-o', library + '.o', source],
             ['ld', '-shared', '-Bsymbolic', '-o', library, library + '.o', *objects, *libraries(cc)])
 
 
@@ -113,7 +115,7 @@ def compiler(folder):
     """Writes a compiler to the folder, which becomes the first of $PATH. Returns its name for $ATTNC_CC, which is split at
     blanks, so it cannot be a path."""
     path = os.path.join(folder, 'quick-cc')
-    words = {'cc': REAL, 'libraries': shlex.join(libraries(REAL)), 'headers': shlex.quote(compiled_headers(REAL))}
+    words = {'cc': REAL, 'resident': shlex.join(resident.command(REAL)), 'libraries': shlex.join(libraries(REAL)), 'headers': shlex.quote(compiled_headers(REAL))}
     with open(path, 'w') as f: f.write(SCRIPT % words)
     os.chmod(path, 0o755)
     os.environ['PATH'] = folder + os.pathsep + os.environ['PATH']
