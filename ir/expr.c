@@ -504,11 +504,22 @@ static int64_t whole(double x)
     return x != x ? 0 : (int64_t)fmin(fmax(x, -0x1p62), 0x1p62);
 }
 
+/* Return the value of an argument. Most arguments are leaves, which need no call. */
+static inline double real_value(const struct expr *e, const struct environment *env)
+{
+    return e->op == EXPR_OPERAND ? env->operand[e->integer] : e->op == EXPR_REAL ? e->real : expr_eval(e, env);
+}
+
+static inline int64_t integer_value(const struct expr *e, const struct environment *env)
+{
+    return e->op == EXPR_INDEX ? env->index[e->integer] : e->op == EXPR_INT ? e->integer : expr_eval_int(e, env);
+}
+
 /* Names for the columns `real` and `integer` of expr.def. Integers wrap around, because users' expressions must not
    cause undefined behaviour. */
-#define R(x) expr_eval(x, env)
-#define I(x) expr_eval_int(x, env)
-#define U(x) ((uint64_t)expr_eval_int(x, env))
+#define R(x) real_value(x, env)
+#define I(x) integer_value(x, env)
+#define U(x) ((uint64_t)integer_value(x, env))
 #define COMPARED(operator) (a->type == TYPE_REAL || b->type == TYPE_REAL ? R(a) operator R(b) : I(a) operator I(b))
 
 int64_t expr_eval_int(const struct expr *e, const struct environment *env)

@@ -332,10 +332,12 @@ static void solve_at(struct evaluation *e, const struct dense *part, int along, 
         double sum = values->data[point_of(e, values)];
         const double factor = rate->data[point_of(e, rate)];
         e->index[rows] = t;
+        e->index[along] = 0;
+        const double *weight = weights->data + point_of(e, weights),
+                     *inside = v->where ? seen->data + point_of(e, seen) : NULL;
         for (int64_t j = v->backward ? t + 1 : 0; j < (v->backward ? size : t); j++) {
-            e->index[along] = j;
-            if (v->where && seen->data[point_of(e, seen)] == 0) continue;
-            sum -= weights->data[point_of(e, weights)] * part[0].data[first + j * step];
+            if (inside && inside[j * seen->stride[along]] == 0) continue;
+            sum -= weight[j * weights->stride[along]] * part[0].data[first + j * step];
             if (e->noise) sum = expr_noisy(sum, e->noise);
         }
         part[0].data[first + t * step] = e->noise ? expr_noisy(factor * sum, e->noise) : factor * sum;

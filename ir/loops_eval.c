@@ -173,7 +173,10 @@ static int64_t access_at(struct machine *e, const struct access *x, int rank, co
 {
     if (!x->straight) return locate(e, x->ref);
     int64_t at = x->base;
-    for (int k = 0; k < rank; k++) at += (e->index[axes[k]] - e->lo[axes[k]]) / e->stride[axes[k]] * x->step[axes[k]];
+    for (int k = 0; k < rank; k++) {
+        const int64_t n = e->index[axes[k]] - e->lo[axes[k]], stride = e->stride[axes[k]];
+        at += (stride == 1 ? n : n / stride) * x->step[axes[k]]; /* divisions are slow */
+    }
     return at;
 }
 
