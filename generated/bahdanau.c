@@ -3061,10 +3061,11 @@ int bahdanau_forward(const struct attn_problem *problem, const struct bahdanau_p
 
 static const struct attn_param param[] = {
     {"compatibility.wq", ATTN_F32, 2, {64, 64}, offsetof(struct bahdanau_params, compatibility_wq), 0, ATTN_CONTIGUOUS,
-        0, 0},
+        0, 0, 0},
     {"compatibility.wk", ATTN_F32, 2, {64, 64}, offsetof(struct bahdanau_params, compatibility_wk), 0, ATTN_CONTIGUOUS,
-        0, 0},
-    {"compatibility.v", ATTN_F32, 1, {64}, offsetof(struct bahdanau_params, compatibility_v), 0, ATTN_CONTIGUOUS, 0, 0},
+        0, 0, 0},
+    {"compatibility.v", ATTN_F32, 1, {64}, offsetof(struct bahdanau_params, compatibility_v), 0, ATTN_CONTIGUOUS, 0, 0,
+        0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -3086,7 +3087,7 @@ const struct attn_kernel bahdanau_kernel = {
     .params_size = bahdanau_params_size, .params_init = params_init_any, .workspace = bahdanau_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -2088,7 +2088,7 @@ int deltanet_forward(const struct attn_problem *problem, const struct deltanet_p
 
 static const struct attn_param param[] = {
     {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct deltanet_params, beta), 0,
-        offsetof(struct deltanet_strides, beta), 0, 1},
+        offsetof(struct deltanet_strides, beta), 0, 1, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -2111,7 +2111,7 @@ const struct attn_kernel deltanet_kernel = {
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct deltanet_params, strides), .strides_bytes = sizeof(struct deltanet_strides),
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -2269,11 +2269,11 @@ int deltanet_polysketch_forward(const struct attn_problem *problem, const struct
 
 static const struct attn_param param[] = {
     {"sketch.g1", ATTN_F32, 2, {64, 8}, offsetof(struct deltanet_polysketch_params, sketch_g1), 1, ATTN_CONTIGUOUS, 0,
-        0},
+        0, 0},
     {"sketch.g2", ATTN_F32, 2, {64, 8}, offsetof(struct deltanet_polysketch_params, sketch_g2), 1, ATTN_CONTIGUOUS, 0,
-        0},
+        0, 0},
     {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct deltanet_polysketch_params, beta), 0,
-        offsetof(struct deltanet_polysketch_strides, beta), 0, 1},
+        offsetof(struct deltanet_polysketch_strides, beta), 0, 1, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -2298,7 +2298,7 @@ const struct attn_kernel deltanet_polysketch_kernel = {
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct deltanet_polysketch_params, strides),
         .strides_bytes = sizeof(struct deltanet_polysketch_strides),
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -5129,7 +5129,7 @@ int forgetting_backward(const struct attn_problem *problem, const struct forgett
 
 static const struct attn_param param[] = {
     {"gate", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct forgetting_params, gate), 0,
-        offsetof(struct forgetting_strides, gate), 0, 1},
+        offsetof(struct forgetting_strides, gate), 0, 1, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -5161,7 +5161,7 @@ const struct attn_kernel forgetting_kernel = {
     .saved = forgetting_saved, .backward_workspace = forgetting_backward_workspace, .backward = backward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct forgetting_params, strides), .strides_bytes = sizeof(struct forgetting_strides),
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

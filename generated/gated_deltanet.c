@@ -8357,9 +8357,9 @@ int gated_deltanet_backward(const struct attn_problem *problem, const struct gat
 
 static const struct attn_param param[] = {
     {"gate", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct gated_deltanet_params, gate), 0,
-        offsetof(struct gated_deltanet_strides, gate), 0, 1},
+        offsetof(struct gated_deltanet_strides, gate), 0, 1, 0},
     {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct gated_deltanet_params, beta), 0,
-        offsetof(struct gated_deltanet_strides, beta), 0, 1},
+        offsetof(struct gated_deltanet_strides, beta), 0, 1, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -8392,7 +8392,7 @@ const struct attn_kernel gated_deltanet_kernel = {
     .saved = gated_deltanet_saved, .backward_workspace = gated_deltanet_backward_workspace, .backward = backward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct gated_deltanet_params, strides), .strides_bytes = sizeof(struct gated_deltanet_strides),
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -10209,7 +10209,7 @@ int gla_backward(const struct attn_problem *problem, const struct gla_params *pa
 
 static const struct attn_param param[] = {
     {"gate", ATTN_F32, 4, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K, 64}, offsetof(struct gla_params, gate), 0,
-        offsetof(struct gla_strides, gate), 0, 1},
+        offsetof(struct gla_strides, gate), 0, 1, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -10241,7 +10241,7 @@ const struct attn_kernel gla_kernel = {
     .saved = gla_saved, .backward_workspace = gla_backward_workspace, .backward = backward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct gla_params, strides), .strides_bytes = sizeof(struct gla_strides),
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

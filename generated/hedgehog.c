@@ -4274,9 +4274,9 @@ int hedgehog_forward(const struct attn_problem *problem, const struct hedgehog_p
 
 static const struct attn_param param[] = {
     {"features.wq", ATTN_F32, 3, {ATTN_HEADS, 64, 64}, offsetof(struct hedgehog_params, features_wq), 0,
-        ATTN_CONTIGUOUS, 0, 0},
+        ATTN_CONTIGUOUS, 0, 0, 0},
     {"features.wk", ATTN_F32, 3, {ATTN_KV_HEADS, 64, 64}, offsetof(struct hedgehog_params, features_wk), 0,
-        ATTN_CONTIGUOUS, 0, 0},
+        ATTN_CONTIGUOUS, 0, 0, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -4298,7 +4298,7 @@ const struct attn_kernel hedgehog_kernel = {
     .params_size = hedgehog_params_size, .params_init = params_init_any, .workspace = hedgehog_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

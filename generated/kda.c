@@ -3695,9 +3695,9 @@ int kda_forward(const struct attn_problem *problem, const struct kda_params *par
 
 static const struct attn_param param[] = {
     {"gate", ATTN_F32, 4, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K, 64}, offsetof(struct kda_params, gate), 0,
-        offsetof(struct kda_strides, gate), 0, 1},
+        offsetof(struct kda_strides, gate), 0, 1, 0},
     {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct kda_params, beta), 0,
-        offsetof(struct kda_strides, beta), 0, 1},
+        offsetof(struct kda_strides, beta), 0, 1, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -3720,7 +3720,7 @@ const struct attn_kernel kda_kernel = {
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct kda_params, strides), .strides_bytes = sizeof(struct kda_strides),
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

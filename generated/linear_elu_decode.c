@@ -4719,8 +4719,8 @@ const struct attn_kernel linear_elu_decode_kernel = {
     .state_fold = linear_elu_decode_state_fold, .page = linear_elu_decode_page,
     .state_keep = linear_elu_decode_state_keep,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
     .state_chunk = state_chunk, .state_part = state_part,
     .chunk_sums = chunk_sums,
 };

@@ -2999,8 +2999,10 @@ int linformer_forward(const struct attn_problem *problem, const struct linformer
 }
 
 static const struct attn_param param[] = {
-    {"project.e", ATTN_F32, 2, {256, ATTN_N_K}, offsetof(struct linformer_params, project_e), 0, ATTN_CONTIGUOUS, 0, 0},
-    {"project.f", ATTN_F32, 2, {256, ATTN_N_K}, offsetof(struct linformer_params, project_f), 0, ATTN_CONTIGUOUS, 0, 0},
+    {"project.e", ATTN_F32, 2, {256, ATTN_N_K}, offsetof(struct linformer_params, project_e), 0, ATTN_CONTIGUOUS, 0, 0,
+        0},
+    {"project.f", ATTN_F32, 2, {256, ATTN_N_K}, offsetof(struct linformer_params, project_f), 0, ATTN_CONTIGUOUS, 0, 0,
+        0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -3022,7 +3024,7 @@ const struct attn_kernel linformer_kernel = {
     .params_size = linformer_params_size, .params_init = params_init_any, .workspace = linformer_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -3619,7 +3619,7 @@ int luong_forward(const struct attn_problem *problem, const struct luong_params 
 }
 
 static const struct attn_param param[] = {
-    {"compatibility.w", ATTN_F32, 2, {64, 64}, offsetof(struct luong_params, compatibility_w), 0, ATTN_CONTIGUOUS, 0,
+    {"compatibility.w", ATTN_F32, 2, {64, 64}, offsetof(struct luong_params, compatibility_w), 0, ATTN_CONTIGUOUS, 0, 0,
         0},
 };
 
@@ -3642,7 +3642,7 @@ const struct attn_kernel luong_kernel = {
     .params_size = luong_params_size, .params_init = params_init_any, .workspace = luong_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -3129,9 +3129,9 @@ int mamba2_forward(const struct attn_problem *problem, const struct mamba2_param
 
 static const struct attn_param param[] = {
     {"rate", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct mamba2_params, rate), 0, offsetof(struct mamba2_strides, rate),
-        0, 0},
+        0, 0, 0},
     {"step", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct mamba2_params, step), 0,
-        offsetof(struct mamba2_strides, step), 0, 1},
+        offsetof(struct mamba2_strides, step), 0, 1, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -3154,7 +3154,7 @@ const struct attn_kernel mamba2_kernel = {
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct mamba2_params, strides), .strides_bytes = sizeof(struct mamba2_strides),
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -4119,7 +4119,7 @@ int packed_documents_forward(const struct attn_problem *problem, const struct pa
 
 static const struct attn_param param[] = {
     {"document", ATTN_I32, 2, {ATTN_BATCH, ATTN_N_K}, offsetof(struct packed_documents_params, document), 0,
-        ATTN_CONTIGUOUS, 0, 0},
+        ATTN_CONTIGUOUS, 0, 0, 1},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -4142,7 +4142,7 @@ const struct attn_kernel packed_documents_kernel = {
         .workspace = packed_documents_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -5583,11 +5583,11 @@ int packed_documents_polysketch_forward(const struct attn_problem *problem,
 
 static const struct attn_param param[] = {
     {"sketch.g1", ATTN_F32, 2, {64, 32}, offsetof(struct packed_documents_polysketch_params, sketch_g1), 1,
-        ATTN_CONTIGUOUS, 0, 0},
+        ATTN_CONTIGUOUS, 0, 0, 0},
     {"sketch.g2", ATTN_F32, 2, {64, 32}, offsetof(struct packed_documents_polysketch_params, sketch_g2), 1,
-        ATTN_CONTIGUOUS, 0, 0},
+        ATTN_CONTIGUOUS, 0, 0, 0},
     {"document", ATTN_I32, 2, {ATTN_BATCH, ATTN_N_K}, offsetof(struct packed_documents_polysketch_params, document), 0,
-        ATTN_CONTIGUOUS, 0, 0},
+        ATTN_CONTIGUOUS, 0, 0, 1},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -5610,7 +5610,7 @@ const struct attn_kernel packed_documents_polysketch_kernel = {
         .workspace = packed_documents_polysketch_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -5857,7 +5857,7 @@ int performer_positive_forward(const struct attn_problem *problem, const struct 
 
 static const struct attn_param param[] = {
     {"features.w", ATTN_F32, 2, {256, 64}, offsetof(struct performer_positive_params, features_w), 1, ATTN_CONTIGUOUS,
-        0, 0},
+        0, 0, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -5880,7 +5880,7 @@ const struct attn_kernel performer_positive_kernel = {
         .workspace = performer_positive_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -4087,7 +4087,7 @@ int performer_relu_forward(const struct attn_problem *problem, const struct perf
 }
 
 static const struct attn_param param[] = {
-    {"features.w", ATTN_F32, 2, {256, 64}, offsetof(struct performer_relu_params, features_w), 1, ATTN_CONTIGUOUS, 0,
+    {"features.w", ATTN_F32, 2, {256, 64}, offsetof(struct performer_relu_params, features_w), 1, ATTN_CONTIGUOUS, 0, 0,
         0},
 };
 
@@ -4110,7 +4110,7 @@ const struct attn_kernel performer_relu_kernel = {
     .params_size = performer_relu_params_size, .params_init = params_init_any, .workspace = performer_relu_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -3521,12 +3521,12 @@ int polynomial_p8_forward(const struct attn_problem *problem, const struct polyn
 }
 
 static const struct attn_param param[] = {
-    {"k_norm.weight", ATTN_F32, 1, {64}, offsetof(struct polynomial_p8_params, k_norm_weight), 0, ATTN_CONTIGUOUS, 0,
+    {"k_norm.weight", ATTN_F32, 1, {64}, offsetof(struct polynomial_p8_params, k_norm_weight), 0, ATTN_CONTIGUOUS, 0, 0,
         0},
-    {"k_norm.bias", ATTN_F32, 1, {64}, offsetof(struct polynomial_p8_params, k_norm_bias), 0, ATTN_CONTIGUOUS, 0, 0},
-    {"q_norm.weight", ATTN_F32, 1, {64}, offsetof(struct polynomial_p8_params, q_norm_weight), 0, ATTN_CONTIGUOUS, 0,
+    {"k_norm.bias", ATTN_F32, 1, {64}, offsetof(struct polynomial_p8_params, k_norm_bias), 0, ATTN_CONTIGUOUS, 0, 0, 0},
+    {"q_norm.weight", ATTN_F32, 1, {64}, offsetof(struct polynomial_p8_params, q_norm_weight), 0, ATTN_CONTIGUOUS, 0, 0,
         0},
-    {"q_norm.bias", ATTN_F32, 1, {64}, offsetof(struct polynomial_p8_params, q_norm_bias), 0, ATTN_CONTIGUOUS, 0, 0},
+    {"q_norm.bias", ATTN_F32, 1, {64}, offsetof(struct polynomial_p8_params, q_norm_bias), 0, ATTN_CONTIGUOUS, 0, 0, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -3548,7 +3548,7 @@ const struct attn_kernel polynomial_p8_kernel = {
     .params_size = polynomial_p8_params_size, .params_init = params_init_any, .workspace = polynomial_p8_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -3753,7 +3753,7 @@ int polynomial_square_m5_forward(const struct attn_problem *problem, const struc
 
 static const struct attn_param param[] = {
     {"coefficients", ATTN_F32, 1, {6}, offsetof(struct polynomial_square_m5_params, coefficients), 0, ATTN_CONTIGUOUS,
-        0, 0},
+        0, 0, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -3776,7 +3776,7 @@ const struct attn_kernel polynomial_square_m5_kernel = {
         .workspace = polynomial_square_m5_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

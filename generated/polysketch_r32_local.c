@@ -5375,9 +5375,9 @@ int polysketch_r32_local_forward(const struct attn_problem *problem, const struc
 
 static const struct attn_param param[] = {
     {"sketch.g1", ATTN_F32, 2, {64, 32}, offsetof(struct polysketch_r32_local_params, sketch_g1), 1, ATTN_CONTIGUOUS, 0,
-        0},
+        0, 0},
     {"sketch.g2", ATTN_F32, 2, {64, 32}, offsetof(struct polysketch_r32_local_params, sketch_g2), 1, ATTN_CONTIGUOUS, 0,
-        0},
+        0, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -5400,7 +5400,7 @@ const struct attn_kernel polysketch_r32_local_kernel = {
         .workspace = polysketch_r32_local_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -4175,10 +4175,10 @@ int qk_norm_forward(const struct attn_problem *problem, const struct qk_norm_par
 }
 
 static const struct attn_param param[] = {
-    {"k_norm.weight", ATTN_F32, 1, {64}, offsetof(struct qk_norm_params, k_norm_weight), 0, ATTN_CONTIGUOUS, 0, 0},
-    {"k_norm.bias", ATTN_F32, 1, {64}, offsetof(struct qk_norm_params, k_norm_bias), 0, ATTN_CONTIGUOUS, 0, 0},
-    {"q_norm.weight", ATTN_F32, 1, {64}, offsetof(struct qk_norm_params, q_norm_weight), 0, ATTN_CONTIGUOUS, 0, 0},
-    {"q_norm.bias", ATTN_F32, 1, {64}, offsetof(struct qk_norm_params, q_norm_bias), 0, ATTN_CONTIGUOUS, 0, 0},
+    {"k_norm.weight", ATTN_F32, 1, {64}, offsetof(struct qk_norm_params, k_norm_weight), 0, ATTN_CONTIGUOUS, 0, 0, 0},
+    {"k_norm.bias", ATTN_F32, 1, {64}, offsetof(struct qk_norm_params, k_norm_bias), 0, ATTN_CONTIGUOUS, 0, 0, 0},
+    {"q_norm.weight", ATTN_F32, 1, {64}, offsetof(struct qk_norm_params, q_norm_weight), 0, ATTN_CONTIGUOUS, 0, 0, 0},
+    {"q_norm.bias", ATTN_F32, 1, {64}, offsetof(struct qk_norm_params, q_norm_bias), 0, ATTN_CONTIGUOUS, 0, 0, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -4200,7 +4200,7 @@ const struct attn_kernel qk_norm_kernel = {
     .params_size = qk_norm_params_size, .params_init = params_init_any, .workspace = qk_norm_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -4711,7 +4711,7 @@ int rwkv_forward(const struct attn_problem *problem, const struct rwkv_params *p
 
 static const struct attn_param param[] = {
     {"rate", ATTN_F32, 2, {ATTN_HEADS, 64}, offsetof(struct rwkv_params, rate), 0, offsetof(struct rwkv_strides, rate),
-        0, 0},
+        0, 0, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -4734,7 +4734,7 @@ const struct attn_kernel rwkv_kernel = {
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct rwkv_params, strides), .strides_bytes = sizeof(struct rwkv_strides),
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

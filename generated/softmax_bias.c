@@ -3592,7 +3592,7 @@ int softmax_bias_forward(const struct attn_problem *problem, const struct softma
 
 static const struct attn_param param[] = {
     {"bias", ATTN_F32, 3, {ATTN_HEADS, ATTN_N_Q, ATTN_N_K}, offsetof(struct softmax_bias_params, bias), 0,
-        ATTN_CONTIGUOUS, 0, 0},
+        ATTN_CONTIGUOUS, 0, 0, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -3614,7 +3614,7 @@ const struct attn_kernel softmax_bias_kernel = {
     .params_size = softmax_bias_params_size, .params_init = params_init_any, .workspace = softmax_bias_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

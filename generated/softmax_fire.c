@@ -11996,15 +11996,15 @@ int softmax_fire_backward(const struct attn_problem *problem, const struct softm
 
 static const struct attn_param param[] = {
     {"offset", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_fire_params, offset), 0,
-        offsetof(struct softmax_fire_strides, offset), 0, 0},
+        offsetof(struct softmax_fire_strides, offset), 0, 0, 0},
     {"w2", ATTN_F32, 2, {ATTN_HEADS, 4}, offsetof(struct softmax_fire_params, w2), 0,
-        offsetof(struct softmax_fire_strides, w2), 0, 0},
+        offsetof(struct softmax_fire_strides, w2), 0, 0, 0},
     {"w1", ATTN_F32, 1, {4}, offsetof(struct softmax_fire_params, w1), 0, offsetof(struct softmax_fire_strides, w1), 0,
-        0},
-    {"c", ATTN_F32, 0, {0}, offsetof(struct softmax_fire_params, c), 0, ATTN_CONTIGUOUS, 0, 0},
-    {"threshold", ATTN_F32, 0, {0}, offsetof(struct softmax_fire_params, threshold), 0, ATTN_CONTIGUOUS, 0, 0},
+        0, 0},
+    {"c", ATTN_F32, 0, {0}, offsetof(struct softmax_fire_params, c), 0, ATTN_CONTIGUOUS, 0, 0, 0},
+    {"threshold", ATTN_F32, 0, {0}, offsetof(struct softmax_fire_params, threshold), 0, ATTN_CONTIGUOUS, 0, 0, 0},
     {"shift", ATTN_F32, 1, {4}, offsetof(struct softmax_fire_params, shift), 0, offsetof(struct softmax_fire_strides,
-        shift), 0, 0},
+        shift), 0, 0, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -12037,7 +12037,7 @@ const struct attn_kernel softmax_fire_kernel = {
     .saved = softmax_fire_saved, .backward_workspace = softmax_fire_backward_workspace, .backward = backward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_fire_params, strides), .strides_bytes = sizeof(struct softmax_fire_strides),
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -8655,9 +8655,9 @@ int softmax_gemma3_extend(const struct attn_problem *problem, const struct softm
 
 static const struct attn_param param[] = {
     {"k_norm.weight", ATTN_F32, 1, {256}, offsetof(struct softmax_gemma3_params, k_norm_weight), 0, ATTN_CONTIGUOUS, 0,
-        0},
+        0, 0},
     {"q_norm.weight", ATTN_F32, 1, {256}, offsetof(struct softmax_gemma3_params, q_norm_weight), 0, ATTN_CONTIGUOUS, 0,
-        0},
+        0, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -8693,8 +8693,8 @@ const struct attn_kernel softmax_gemma3_kernel = {
     .state_fold = softmax_gemma3_state_fold, .page = softmax_gemma3_page,
     .state_keep = softmax_gemma3_state_keep,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = 1023, .after = 0, .period = 1, .names_heads = 0,
-    .saved_power = 0,
+    .before = 1023, .after = 0, .period = 1, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
     .state_chunk = state_chunk, .state_part = state_part,
 };
 #endif /* a compiler of this language */

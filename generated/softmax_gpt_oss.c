@@ -10672,7 +10672,7 @@ int softmax_gpt_oss_extend(const struct attn_problem *problem, const struct soft
 
 static const struct attn_param param[] = {
     {"sink", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_gpt_oss_params, sink), 0,
-        offsetof(struct softmax_gpt_oss_strides, sink), 0, 0},
+        offsetof(struct softmax_gpt_oss_strides, sink), 0, 0, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -10720,8 +10720,8 @@ const struct attn_kernel softmax_gpt_oss_kernel = {
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_gpt_oss_params, strides),
         .strides_bytes = sizeof(struct softmax_gpt_oss_strides),
-    .before = 127, .after = 0, .period = 0, .names_heads = 0,
-    .saved_power = 0,
+    .before = 127, .after = 0, .period = 1, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
     .state_chunk = state_chunk, .state_part = state_part,
 };
 #endif /* a compiler of this language */

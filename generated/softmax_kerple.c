@@ -7220,9 +7220,9 @@ int softmax_kerple_backward(const struct attn_problem *problem, const struct sof
 
 static const struct attn_param param[] = {
     {"a", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_kerple_params, a), 0,
-        offsetof(struct softmax_kerple_strides, a), 0, 0},
+        offsetof(struct softmax_kerple_strides, a), 0, 0, 0},
     {"c", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_kerple_params, c), 0,
-        offsetof(struct softmax_kerple_strides, c), 0, 0},
+        offsetof(struct softmax_kerple_strides, c), 0, 0, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -7255,7 +7255,7 @@ const struct attn_kernel softmax_kerple_kernel = {
     .saved = softmax_kerple_saved, .backward_workspace = softmax_kerple_backward_workspace, .backward = backward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_kerple_params, strides), .strides_bytes = sizeof(struct softmax_kerple_strides),
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -7408,7 +7408,7 @@ int softmax_mrope_extend(const struct attn_problem *problem, const struct softma
 
 static const struct attn_param param[] = {
     {"positions", ATTN_I32, 3, {ATTN_BATCH, ATTN_N_K, 3}, offsetof(struct softmax_mrope_params, positions), 0,
-        offsetof(struct softmax_mrope_strides, positions), 0, 1},
+        offsetof(struct softmax_mrope_strides, positions), 0, 1, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -7445,8 +7445,8 @@ const struct attn_kernel softmax_mrope_kernel = {
     .state_keep = softmax_mrope_state_keep,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_mrope_params, strides), .strides_bytes = sizeof(struct softmax_mrope_strides),
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
     .state_chunk = state_chunk, .state_part = state_part,
 };
 #endif /* a compiler of this language */

@@ -3968,7 +3968,8 @@ int softmax_padding_forward(const struct attn_problem *problem, const struct sof
 }
 
 static const struct attn_param param[] = {
-    {"lengths", ATTN_I32, 1, {ATTN_BATCH}, offsetof(struct softmax_padding_params, lengths), 0, ATTN_CONTIGUOUS, 0, 0},
+    {"lengths", ATTN_I32, 1, {ATTN_BATCH}, offsetof(struct softmax_padding_params, lengths), 0, ATTN_CONTIGUOUS, 0, 0,
+        2},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -3990,7 +3991,7 @@ const struct attn_kernel softmax_padding_kernel = {
     .params_size = softmax_padding_params_size, .params_init = params_init_any, .workspace = softmax_padding_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = INT64_MAX, .period = 0, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 0, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

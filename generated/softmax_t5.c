@@ -6049,7 +6049,7 @@ int softmax_t5_backward(const struct attn_problem *problem, const struct softmax
 
 static const struct attn_param param[] = {
     {"table", ATTN_F32, 2, {ATTN_HEADS, 32}, offsetof(struct softmax_t5_params, table), 0,
-        offsetof(struct softmax_t5_strides, table), 0, 0},
+        offsetof(struct softmax_t5_strides, table), 0, 0, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -6081,7 +6081,7 @@ const struct attn_kernel softmax_t5_kernel = {
     .saved = softmax_t5_saved, .backward_workspace = softmax_t5_backward_workspace, .backward = backward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_t5_params, strides), .strides_bytes = sizeof(struct softmax_t5_strides),
-    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

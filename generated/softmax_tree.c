@@ -4421,7 +4421,7 @@ int softmax_tree_forward(const struct attn_problem *problem, const struct softma
 
 static const struct attn_param param[] = {
     {"tree", ATTN_U8, 3, {ATTN_BATCH, ATTN_N_Q, ATTN_N_K}, offsetof(struct softmax_tree_params, tree), 0,
-        offsetof(struct softmax_tree_strides, tree), offsetof(struct softmax_tree_params, tree_tiles), 0},
+        offsetof(struct softmax_tree_strides, tree), offsetof(struct softmax_tree_params, tree_tiles), 0, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -4445,7 +4445,7 @@ const struct attn_kernel softmax_tree_kernel = {
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_tree_params, strides), .strides_bytes = sizeof(struct softmax_tree_strides),
     .tiles_bytes = attn_tiles_bytes, .tiles_of_mask = attn_tiles_of_mask,
-    .before = INT64_MAX, .after = INT64_MAX, .period = 0, .names_heads = 0,
-    .saved_power = 0,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

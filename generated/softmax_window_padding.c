@@ -4077,7 +4077,7 @@ int softmax_window_padding_forward(const struct attn_problem *problem,
 
 static const struct attn_param param[] = {
     {"lengths", ATTN_I32, 1, {ATTN_BATCH}, offsetof(struct softmax_window_padding_params, lengths), 0, ATTN_CONTIGUOUS,
-        0, 0},
+        0, 0, 2},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -4100,7 +4100,7 @@ const struct attn_kernel softmax_window_padding_kernel = {
         .workspace = softmax_window_padding_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = 256, .after = 256, .period = 0, .names_heads = 0,
-    .saved_power = 0,
+    .before = 256, .after = 256, .period = 0, .names_heads = 0, .in_parts = 0,
+    .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -77,7 +77,10 @@ int64_t axis_extent(const struct module *m, int axis, const struct problem_size 
     case SIZE_KV_HEADS: return size->kv_heads;
     case SIZE_MEMBERS: return size->members;
     case SIZE_N_Q: return size->n_q;
+    case SIZE_ALL_KEYS:
     case SIZE_N_K: return size->n_k;
+    case SIZE_FIRST_KEY:
+    case SIZE_SINK_MODE: return 0;
     case SIZE_ROWS: return size->members * size->n_q;
     case SIZE_HEADS: return size->kv_heads * size->members;
     case SIZE_KEY_BLOCKS:

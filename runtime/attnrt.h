@@ -12,7 +12,7 @@
    guard's number changes when a type changes. */
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 16
+#define ATTNRT_TYPES 17
 #include <stddef.h>
 #include <stdint.h>
 
@@ -141,6 +141,15 @@ struct attn_problem { /* zero the struct first, because later versions add membe
        - NAME_backward_workspace() needs these pointers, too */
     void *earlier_sums, *later_sums;
     double *term_gradients;
+    /* Used by forward and backward of a kernel with kernel->in_parts, if k and v are a part of the keys of a sequence,
+       and the caller merges results:
+       - first_key: the position of the first key of this call. `query_start` counts from this key
+       - all_keys: the number of keys of the whole sequence, or 0 for n_k. `document` has all of them
+       Used by kernels with statistics and a constant or a sink in the denominator:
+       - sink_mode: 0; or 1 for a denominator without them; or 2 for a denominator that has them also in the statistic
+       of a row that sees no key */
+    int64_t first_key, all_keys;
+    int sink_mode;
 };
 
 /* The first bytes of a table of the tiles of a mask, which attn_tiles_of_mask makes. One byte for each tile follows:
@@ -202,6 +211,8 @@ struct attn_param {
     size_t strides;   /* offset of its strides in struct NAME_strides, or ATTN_CONTIGUOUS if it must be contiguous */
     size_t tiles;     /* offset in struct NAME_params of the pointer to the table of this mask's tiles, or 0 */
     int rows;         /* 1 if extend takes only the rows of new tokens, 0 if it takes the whole parameter */
+    int limits; /* of integers of a mask. 1: a query sees only keys with its own integer. 2: no query of a sequence
+                   sees a key from the sequence's integer on. 0: neither is known */
 };
 #define ATTN_CONTIGUOUS SIZE_MAX
 /* Strides of an array of `arrays` in struct NAME_strides. For each axis, the stride is the distance in elements
@@ -257,10 +268,12 @@ struct attn_kernel {
        - before, after: the farthest keys that a query sees before and after its position. INT64_MAX: any key
        - period: results stay equal if all positions move by this number. 0: no such number is known
        - names_heads: 1 if results depend on the number of a head
+       - in_parts: 1 if a result depends on positions in more than their differences, so that a call with a part of the
+         keys needs problem->first_key and all_keys. `period` is 1 or more then
        - state_chunk: returns the number of keys that a state sums at a time, or 0 if a state stores keys. NULL without
          a state */
     int64_t before, after, period;
-    int names_heads;
+    int names_heads, in_parts;
     int64_t (*state_chunk)(const struct attn_problem *problem);
     /* The types of keys and values that forward takes and that a state stores. They are `dtype` without `storage` in
        the spec. NAME_extend takes keys and values of `dtype`. */
@@ -303,9 +316,12 @@ struct attn_kernel {
     int (*finish_gradients)(const struct attn_problem *problem, const void *params, const void *q, const void *k,
                             const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv,
                             void *gradients, void *workspace);
+    int has_sink; /* 1 if a call can leave out the constant or sink of the denominator (problem->sink_mode) */
+    int64_t open_keys, end_of_keys; /* `before` and `after` do not limit keys before position open_keys. No query sees a
+                                       key from position end_of_keys on, which is INT64_MAX if there is no such limit */
 };
 
-#elif ATTNRT_TYPES != 16
+#elif ATTNRT_TYPES != 17
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 

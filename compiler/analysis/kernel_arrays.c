@@ -141,6 +141,7 @@ static void set_axes(struct kernel_array *a, const struct module *m, const struc
             }
             break;
         case SIZE_N_Q: to->size = ARRAY_SIZE_N_Q; break;
+        case SIZE_ALL_KEYS:
         case SIZE_N_K: to->size = ARRAY_SIZE_N_K; break;
         case SIZE_HEADS: to->size = ARRAY_SIZE_HEADS; break;
         case SIZE_QUERY_BLOCKS:
@@ -152,6 +153,8 @@ static void set_axes(struct kernel_array *a, const struct module *m, const struc
         case SIZE_CHUNKS:
         case SIZE_QUERY_CHUNKS:
         case SIZE_UNITS:
+        case SIZE_FIRST_KEY:
+        case SIZE_SINK_MODE:
         case SIZE_ROWS: to->constant = true; break; /* no array of a caller has this axis */
         }
     }

@@ -9,6 +9,8 @@ struct shift {
     int64_t by;
     bool with_queries; /* arrays with a row for each query move with the queries */
     bool whole;        /* all other axes of keys move, too, and quotients of blocks are compared */
+    bool parts; /* a call has some keys of a sequence, so numbers that depend on n_k are unknown. Integers of arrays
+                   move with their axes. The position of the first key moves against the others */
 };
 
 static bool is_stream(const struct shift *x, int axis)
@@ -32,23 +34,47 @@ static bool is_position(const struct shift *x, const struct expr *e)
     return (e->op == EXPR_INDEX && is_stream(x, (int)e->integer)) || e == expr_query_position(m, x->lane, x->stream);
 }
 
+/* Whether all subscripts of an EXPR_ID move like the axes of its array, so that it reads the same element. `growth` are
+   those of the row and of the subscript. */
+static bool same_element(const struct shift *x, const struct expr *e, const int64_t *growth)
+{
+    const int v = graph_find(x->g, e->name);
+    if (v < 0 || growth[0] != 0) return false;
+    const struct value *const array = &x->g->value[v];
+    const bool of_keys = array->rank && is_stream(x, array->axes[array->rank - 1]);
+    for (int k = 0; k + 1 < array->rank; k++)
+        if (is_stream(x, array->axes[k])) return false;
+    return growth[1] == (of_keys ? x->by : 0);
+}
+
 /* Sets *by to the growth of e if all positions move by x->by. Returns false if the growth is unknown or not
    constant. */
 static bool growth(const struct shift *x, const struct expr *e, int64_t *by)
 {
     int64_t of[3] = {0, 0, 0};
+    if (x->parts && e->op == EXPR_START) {
+        *by = x->by;
+        return true;
+    }
     for (int k = 0; k < expr_arity(e->op); k++)
         if (!growth(x, e->arg[k], &of[k])) return false;
     *by = 0;
     switch ((int)e->op) {
-    case EXPR_INDEX:
-    case EXPR_SIZE: *by = is_stream(x, (int)e->integer) ? x->by : 0; return true;
+    case EXPR_SIZE:
+        if (x->parts && is_stream(x, (int)e->integer)) return false;
+        if (x->parts && x->g->module->axis[e->integer].source == SIZE_FIRST_KEY) {
+            *by = -x->by;
+            return true;
+        }
+        *by = is_stream(x, (int)e->integer) ? x->by : 0;
+        return true;
+    case EXPR_INDEX: *by = is_stream(x, (int)e->integer) ? x->by : 0; return true;
     case EXPR_LO:
     case EXPR_HI:
     case EXPR_DRAWN:
-    case EXPR_RANDOM:
+    case EXPR_RANDOM: return x->parts && of[0] == 0 && of[1] == 0 && of[2] == 0;
     case EXPR_ELEMENT:
-    case EXPR_ID:
+    case EXPR_ID: return x->parts && same_element(x, e, of);
     case EXPR_MIN_ID:
     case EXPR_MAX_ID:
     case EXPR_ANY_ID: return false;
@@ -105,14 +131,14 @@ static bool value_stays(const struct shift *x, const struct value *v)
     return same;
 }
 
-static bool all_stay(const struct graph *g, int64_t by, bool with_queries, bool whole)
+static bool all_stay(const struct graph *g, int64_t by, bool with_queries, bool whole, bool parts)
 {
     struct roles roles;
     if (roles_of(g, 0, &roles)) return false;
     int along, rows = -1;
     const int solve = graph_find_solve(g);
     if (solve >= 0) graph_solve_axes(g->module, &g->value[solve], &along, &rows);
-    const struct shift x = {g, roles.lane, roles.stream, rows, by, with_queries, whole};
+    const struct shift x = {g, roles.lane, roles.stream, rows, by, with_queries, whole, parts};
     bool same = true;
     for (int v = 0; v < g->values; v++) same &= value_stays(&x, &g->value[v]);
     return same;
@@ -120,21 +146,21 @@ static bool all_stay(const struct graph *g, int64_t by, bool with_queries, bool 
 
 bool moves_on(const struct graph *g, int64_t by)
 {
-    return all_stay(g, by, false, false);
+    return all_stay(g, by, false, false, false);
 }
 
 bool moves_together(const struct graph *g, int64_t by)
 {
-    return all_stay(g, by, true, false);
+    return all_stay(g, by, true, false, true);
 }
 
 int64_t part_period(const struct graph *g)
 {
     enum { MAX_PERIOD = 1 << 12 };
     for (int64_t by = 1; by <= MAX_PERIOD && prefix_terms_move(g); by *= 2)
-        if (all_stay(g, by, true, true)) return by;
+        if (all_stay(g, by, true, true, false)) return by;
     for (int64_t by = 1; by <= MAX_PERIOD && prefix_terms_move(g); by++)
-        if (all_stay(g, by, true, true)) return by;
+        if (all_stay(g, by, true, true, false)) return by;
     return 0;
 }
 

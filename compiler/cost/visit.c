@@ -282,6 +282,9 @@ static void walk(struct walk *w, const struct stmt *s, double weight)
         case SIZE_QUERY_BLOCKS:
         case SIZE_KEY_BLOCKS:
         case SIZE_HEADS:
+        case SIZE_FIRST_KEY:
+        case SIZE_ALL_KEYS:
+        case SIZE_SINK_MODE:
             if (s->window)
                 walk(w, s->body, weight);
             else

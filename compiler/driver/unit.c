@@ -143,11 +143,18 @@ static bool rotates_pairs(const struct spec *spec)
     return rotated && pairs;
 }
 
-/* Whether results for different keys add up to the result for all. They do not if each contains the constant of the
-   denominator, if a decay begins again, or if earlier keys correct a value. */
+/* Whether results for different keys add up to the result for all. They do not if a decay begins again, or if earlier
+   keys correct a value. Calls can leave out the constant of a denominator (attn_problem.sink_mode). */
 static bool adds_up(const struct spec *spec)
 {
-    return spec->normalize != NORMALIZE_SINK && spec->normalize != NORMALIZE_SUM_PLUS && !spec->decay && !spec->rate;
+    return !spec->decay && !spec->rate;
+}
+
+/* Whether positions may count from problem.first_key. Other forms than the quadratic one count from key 0. */
+static bool can_be_in_parts(const struct spec *spec)
+{
+    return spec->emit & EMIT_STATISTICS && !(spec->emit & EMIT_DECODE) && adds_up(spec) && !spec->linformer &&
+           (spec->similarity.kind == SIMILARITY_SOFTMAX || spec->algorithm == ALGORITHM_QUADRATIC);
 }
 
 /* Returns saved_power of struct attn_kernel. */
@@ -162,6 +169,11 @@ static int64_t saved_power_of(const struct unit *p)
         bool exponent = false; /* sums are divided by exponentials of a maximum */
         for (int v = 0; v < g->values; v++) exponent |= g->value[v].online >= 0 && g->value[v].power == 0;
         if (exponent && !spec_has_logarithms(p->spec)) return 0;
+        /* a saved sum without the constant of the denominator, for weights that are constant */
+        for (int o = 1; o < g->outputs; o++)
+            if (strncmp(g->output[o].name, "saved", 5) == 0 && g->value[g->output[o].value].op == GRAPH_REDUCE &&
+                p->spec->normalize != NORMALIZE_SUM)
+                return 0;
         if (degree > power) power = degree;
     }
     return power;
@@ -180,6 +192,51 @@ static struct distances distances_of_unit(const struct unit *p, struct diagnosti
         if (p->spec->prepare[k].kind != PREPARE_ROPE) without.prepare[without.prepares++] = p->spec->prepare[k];
     of.period = distances_of(build_graph(p->arena, &without, d)).period;
     return of;
+}
+
+/* Sets the limits of masks that count positions from the first key. `any` of a prefix and of other masks has the
+   distances of the others, but for the keys of the prefix. */
+static void set_ends(struct unit *p, struct diagnostics *d)
+{
+    const struct mask *const mask = p->spec->mask, *const prefix = mask_requires(mask, MASK_PREFIX);
+    p->distances.end_of_keys = prefix ? prefix->length : INT64_MAX;
+    if (!p->spec->in_parts || !mask || mask->kind != MASK_ANY || p->spec->normalize == NORMALIZE_SINK ||
+        p->spec->normalize == NORMALIZE_SUM_PLUS)
+        return;
+    struct mask others = *mask;
+    int64_t open = 0;
+    others.part = arena_alloc(p->arena, (size_t)mask->parts * sizeof *others.part);
+    others.parts = 0;
+    for (int k = 0; k < mask->parts; k++)
+        if (mask->part[k]->kind != MASK_PREFIX)
+            others.part[others.parts++] = mask->part[k];
+        else if (mask->part[k]->length > open)
+            open = mask->part[k]->length;
+    if (!open || !others.parts) return;
+    struct spec without = *p->spec;
+    without.mask = &others;
+    const struct distances of = distances_of(build_graph(p->arena, &without, d));
+    p->distances.before = of.before;
+    p->distances.after = of.after;
+    p->distances.open_keys = of.before < INT64_MAX || of.after < INT64_MAX ? open : 0;
+}
+
+/* Makes positions count from problem.first_key, if a call can then have some keys of a sequence. */
+static void count_in_parts(struct unit *p, struct diagnostics *d)
+{
+    struct unit parts = *p;
+    struct spec *const spec = arena_alloc(p->arena, sizeof *spec);
+    *spec = *p->spec;
+    spec->in_parts = true;
+    parts.spec = spec;
+    parts.graph = build_graph(p->arena, spec, d);
+    if (!parts.graph) return;
+    parts.distances = distances_of_unit(&parts, d);
+    if (!parts.distances.period) return;
+    p->spec->in_parts = true;
+    p->graph = parts.graph;
+    p->arrays = kernel_arrays(p->spec, p->graph);
+    p->distances = parts.distances;
 }
 
 /* Returns the target to load on this machine, or NULL for all targets. */
@@ -217,6 +274,9 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     if (p->graph) check_members(p, d);
     if (p->graph) unit_check_decay(p, d);
     if (p->graph && diagnostics_errors(d) == 0) p->distances = distances_of_unit(p, d);
+    if (p->graph && diagnostics_errors(d) == 0 && !p->distances.period && can_be_in_parts(p->spec))
+        count_in_parts(p, d);
+    if (p->graph && diagnostics_errors(d) == 0) set_ends(p, d);
     bool good = p->graph != NULL && diagnostics_errors(d) == 0 &&
                 (!(p->spec->emit & EMIT_DECODE) || unit_can_decode(p, p->asked & EMIT_DECODE, d));
     const struct target *target[MAX_VERSIONS];

@@ -49,6 +49,8 @@ static void set_distances(struct template_names *t, const struct distances *d)
     template_set(t, "BEFORE", distance(t->arena, d->before));
     template_set(t, "AFTER", distance(t->arena, d->after));
     template_set(t, "PERIOD", distance(t->arena, d->period));
+    template_set(t, "OPEN_KEYS", distance(t->arena, d->open_keys));
+    template_set(t, "END_OF_KEYS", distance(t->arena, d->end_of_keys));
     template_set_number(t, "NAMES_HEADS", d->names_heads);
     template_set(t, "SAVED_POWER", distance(t->arena, d->saved_power));
 }
@@ -114,6 +116,10 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set_number(&t, "SAME_HEADS", c->spec->rate != NULL);
     template_set_number(&t, "MAX_LENGTH", c->spec->max_length);
     template_set_number(&t, "VALUES_ARE_KEYS", c->spec->values_are_keys);
+    template_set_number(&t, "IN_PARTS", c->spec->in_parts);
+    template_set_number(&t, "HAS_SINK",
+                        c->spec->emit & EMIT_STATISTICS &&
+                            (c->spec->normalize == NORMALIZE_SINK || c->spec->normalize == NORMALIZE_SUM_PLUS));
     set_distances(&t, &e->p->distances);
     template_set(&t, "CHECK_PROBLEM", c->spec->values_are_keys ? "check_problem" : "attn_problem_check");
     template_set_number(&t, "SEEDED", c->spec->dropout > 0 && c->spec->seed);

@@ -88,6 +88,13 @@ static void set_integers_of_sequences(struct template_names *t, const struct ker
     template_set(t, "INTEGERS_FROM_SEQUENCE", moves);
 }
 
+/* Returns `limits` of struct attn_param. */
+static int limits_of(const struct spec *spec, const struct kernel_array *a)
+{
+    if (strcmp(a->name, "document") == 0) return mask_requires(spec->mask, MASK_DOCUMENT) ? 1 : 0;
+    return strcmp(a->name, "lengths") == 0 && mask_requires(spec->mask, MASK_LENGTHS) ? 2 : 0;
+}
+
 void emit_set_params(struct template_names *t, const struct emitted_file *e)
 {
     const struct kernel_arrays *const all = e->p->arrays;
@@ -101,13 +108,13 @@ void emit_set_params(struct template_names *t, const struct emitted_file *e)
         params++;
         missing = arena_printf(t->arena, "%s || !params->%s", missing, a->member);
         table = arena_printf(
-            t->arena, "%s%s    {\"%s\", %s, %d, {%s}, offsetof(struct %s_params, %s), %d, %s, %s, %d},", table,
+            t->arena, "%s%s    {\"%s\", %s, %d, {%s}, offsetof(struct %s_params, %s), %d, %s, %s, %d, %d},", table,
             *table ? "\n" : "", a->name, emit_runtime_dtype(a->dtype), a->rank, a->rank ? extents(t->arena, a) : "0",
             e->p->spec->name, a->member, a->origin != ORIGIN_LEARNED,
             !a->strided ? "ATTN_CONTIGUOUS"
                         : arena_printf(t->arena, "offsetof(struct %s_strides, %s)", e->p->spec->name, a->member),
             a->table ? arena_printf(t->arena, "offsetof(struct %s_params, %s)", e->p->spec->name, a->table) : "0",
-            array_grows(a));
+            array_grows(a), limits_of(e->p->spec, a));
         if (a->strided)
             strides = arena_printf(t->arena, "%s%s%s", strides, *strides ? "\n" : "", param_strides(t->arena, a));
         const char *const when = row_is_apart(t->arena, a);

@@ -372,8 +372,8 @@ static void decode(struct emitter *x, const struct chain *chain, const char *ite
 /* Declares the sizes that the C text `users` names. */
 static void sizes(struct emitter *x, const char *users, struct text *out)
 {
-    static const enum size_source given[] = {SIZE_BATCH, SIZE_KV_HEADS, SIZE_MEMBERS, SIZE_HEADS,
-                                             SIZE_N_Q,   SIZE_N_K,      SIZE_ROWS};
+    static const enum size_source given[] = {SIZE_BATCH, SIZE_KV_HEADS, SIZE_MEMBERS,   SIZE_HEADS,    SIZE_N_Q,
+                                             SIZE_N_K,   SIZE_ROWS,     SIZE_FIRST_KEY, SIZE_ALL_KEYS, SIZE_SINK_MODE};
     const char *chunks = NULL;
     for (int a = 0; a < x->m->axes; a++) {
         const char *size = emit_size(x->m, a),
@@ -387,6 +387,8 @@ static void sizes(struct emitter *x, const char *users, struct text *out)
         if (!has_word(users, name) && !(chunks && has_word(chunks, name))) continue;
         if (given[k] == SIZE_ROWS)
             text_add(out, "    const int64_t %s = call->p.heads / call->p.kv_heads * call->p.n_q;\n", name);
+        else if (given[k] == SIZE_ALL_KEYS)
+            text_add(out, "    const int64_t %s = call->p.%s ? call->p.%s : call->p.n_k;\n", name, name, name);
         else if (given[k] == SIZE_MEMBERS)
             text_add(out, "    const int64_t %s = call->p.heads / %s;\n", name,
                      emit_units_of(x->l, program_is_backward(&x->c->program)) ? "max(call->p.kv_heads, 1)"

@@ -91,6 +91,14 @@ bool mask_has(const struct mask *mask, enum mask_kind kind)
     return has;
 }
 
+const struct mask *mask_requires(const struct mask *mask, enum mask_kind kind)
+{
+    const struct mask *found = mask && mask->kind == kind ? mask : NULL;
+    for (int k = 0; mask && mask->kind == MASK_ALL && k < mask->parts && !found; k++)
+        found = mask_requires(mask->part[k], kind);
+    return found;
+}
+
 static void mask_expressions(const struct mask *m, void (*visit)(void *, const char *, const struct expression *),
                              void *user)
 {

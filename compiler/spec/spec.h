@@ -169,6 +169,8 @@ struct spec {
     enum dtype k_storage, v_storage; /* the types of keys and values in memory; DTYPE_F32 means that of `dtype` */
     enum algorithm_kind algorithm;
     unsigned emit;
+    bool in_parts; /* positions count from problem.first_key, because a call may have some keys of a sequence. Set by
+                      the driver */
     struct user_arrays arrays;
     struct schedule *schedule; /* in ascending order of `from` */
     int schedules;             /* 0: the compiler chooses everything */
@@ -207,6 +209,8 @@ void spec_expressions(const struct spec *spec,
 
 /* Returns whether the mask has a part of this kind. `mask` may be NULL. (spec.c) */
 bool mask_has(const struct mask *mask, enum mask_kind kind);
+/* Returns a part of this kind that all visible pairs are in, or NULL. (spec.c) */
+const struct mask *mask_requires(const struct mask *mask, enum mask_kind kind);
 
 /* The kind of statistics that forward returns (enum attn_statistics of attnrt.h). spec_has_logarithms returns
    whether they are logarithms. (spec.c) */

@@ -92,6 +92,16 @@ const struct expr *build_query_position(struct builder *x)
     return expr_query_position(x->m, x->i, x->j);
 }
 
+const struct expr *build_whole_position(struct builder *x, const struct expr *position)
+{
+    return x->first_key < 0 ? position : build_add(x, position, build_size_of(x, x->first_key));
+}
+
+const struct expr *build_all_keys(struct builder *x)
+{
+    return build_size_of(x, x->all_keys < 0 ? x->j : x->all_keys);
+}
+
 const struct expr *build_head(struct builder *x)
 {
     if (x->of_keys) return build_index_of(x, x->kv);

@@ -23,6 +23,9 @@ struct builder {
     struct position at; /* where errors are reported in the spec */
     bool lost;          /* build_real has reported an error */
     int drawn;          /* the number of `random` masks so far */
+    /* Axes whose sizes are numbers of the call (size.def), or -1: first_key and all_keys with spec->in_parts, sink_mode
+       if a denominator can be without its constant. */
+    int first_key, all_keys, sink_mode;
 };
 /* Returns a constant. Reports an error if the constant becomes 0 or infinity in the type of sums, but only once. */
 const struct expr *build_real(struct builder *x, double value);
@@ -38,6 +41,10 @@ const struct expr *build_mul(struct builder *x, const struct expr *a, const stru
 const struct expr *build_divide(struct builder *x, const struct expr *a, const struct expr *b);
 const struct expr *build_choose(struct builder *x, const struct expr *c, const struct expr *a, const struct expr *b);
 const struct expr *build_query_position(struct builder *x);
+/* Returns a position of this call, counted from the first key of the whole sequence. */
+const struct expr *build_whole_position(struct builder *x, const struct expr *position);
+/* Returns the number of keys of the whole sequence. */
+const struct expr *build_all_keys(struct builder *x);
 const struct expr *build_head(struct builder *x);
 /* Returns floor(position / block). The position may be negative. */
 const struct expr *build_block_number(struct builder *x, const struct expr *position, int64_t block);
@@ -52,7 +59,7 @@ const struct expr *build_read(struct builder *x, struct operands *o, struct ref 
    (expression.c)
    - build_expression: `s` is the value of its variable s
    - build_condition: for a mask
-   - build_angle: for a rotation of a row at `position`; `pair` is the axis of pairs
+   - build_angle: for a rotation of a row at `position` of the whole sequence; `pair` is the axis of pairs
    - build_at_position: for an expression in t */
 const struct expr *build_at_position(struct builder *x, const struct expression *e, const struct expr *position,
                                      struct operands *operands);

@@ -56,6 +56,7 @@ static const struct expr *compare(struct builder *x, const struct expr *a, const
         struct line l = {0, 0, 0};
         int64_t max = b->integer - strict;
         if (!add_line(a->arg[0], 1, &l) || llabs(l.j) != 1 || l.i == 0) return NULL;
+        if (x->first_key >= 0 && l.i + l.j != 0) return NULL;
         struct line low = l, high = {-l.i, -l.j, -l.constant}; /* with max added, low >= 0 and high >= 0 */
         low.constant += max;
         high.constant += max;
@@ -71,6 +72,7 @@ static const struct expr *compare(struct builder *x, const struct expr *a, const
     }
     struct line l = {0, 0, -(int64_t)strict}; /* l = b - a - strict, so the comparison is l >= 0 */
     if (!add_line(b, 1, &l) || !add_line(a, -1, &l) || l.i == 0 || llabs(l.j) != 1) return NULL;
+    if (x->first_key >= 0 && l.i + l.j != 0) return NULL;
     const struct expr *j = build_index_of(x, x->j);
     return l.j < 0 ? build_op2(x, EXPR_LE, j, query_line(x, &l, 1)) : build_op2(x, EXPR_LE, query_line(x, &l, -1), j);
 }
@@ -81,14 +83,18 @@ struct leaves {
     const struct expr *s, *position, *t, *element[MAX_OPERANDS], *by_name[MAX_OPERANDS];
     bool narrow;    /* true if the expression is computed in the type of sums */
     bool subscript; /* true in a subscript, which is computed in doubles */
+    bool of_call;   /* true if `position` and j are used as they are, and do not count from first_key */
 };
 
 static const struct expr *value_of(struct builder *x, enum expression_name name, const struct leaves *leaves)
 {
     switch (name) {
     case NAME_s: return leaves->s;
-    case NAME_i: return leaves->position;
-    case NAME_j: return build_index_of(x, x->j);
+    case NAME_i: return leaves->of_call ? leaves->position : build_whole_position(x, leaves->position);
+    case NAME_j: {
+        const struct expr *const j = build_index_of(x, x->j);
+        return leaves->of_call ? j : build_whole_position(x, j);
+    }
     case NAME_h: return build_head(x);
     case NAME_g: return build_index_of(x, x->kv);
     case NAME_b: return build_index_of(x, x->b);
@@ -99,7 +105,7 @@ static const struct expr *value_of(struct builder *x, enum expression_name name,
     case NAME_H: return build_mul(x, build_size_of(x, x->kv), build_size_of(x, x->member));
     case NAME_G: return build_size_of(x, x->kv);
     case NAME_Nq: return build_size_of(x, x->queries);
-    case NAME_Nk: return build_size_of(x, x->j);
+    case NAME_Nk: return build_all_keys(x);
     case NAME_D: return build_integer(x, x->spec->head_dim);
     case NAME_E: return build_integer(x, x->spec->value_dim);
     case EXPRESSION_NAMES: break;
@@ -107,8 +113,17 @@ static const struct expr *value_of(struct builder *x, enum expression_name name,
     return NULL;
 }
 
-static const struct expr *copy(struct builder *x, const struct expr *e, const struct leaves *leaves)
+/* Whether e is an integer that depends on the difference of i and j, but not on i or j alone. */
+static bool is_of_difference(const struct expr *e)
 {
+    struct line l = {0, 0, 0};
+    return e->type == TYPE_INT && add_line(e, 1, &l) && l.i != 0 && l.i + l.j == 0;
+}
+
+static const struct expr *copy(struct builder *x, const struct expr *e, const struct leaves *given)
+{
+    struct leaves own = *given, *const leaves = &own;
+    own.of_call |= x->first_key < 0 || is_of_difference(e);
     switch ((int)e->op) {
     case EXPR_ID: return leaves->element[e->arg[0]->integer];
     case EXPR_OPERAND:
@@ -159,7 +174,14 @@ static const struct expr *with_elements(struct builder *x, const struct expressi
         const struct element *const element = &e->element[k];
         const struct expr *at[MAX_RANK];
         leaves->subscript = true;
-        for (int n = 0; n < element->array->rank; n++) at[n] = copy(x, element->sub[n], leaves);
+        for (int n = 0; n < element->array->rank; n++) {
+            const struct expr *const sub = element->sub[n];
+            struct line l = {0, 0, 0};
+            /* a call has the rows of its keys only */
+            struct leaves own = *leaves;
+            own.of_call |= element->array->axis[n].extent == EXTENT_NK && add_line(sub, 1, &l) && l.i == 0;
+            at[n] = copy(x, sub, &own);
+        }
         leaves->subscript = false;
         const bool real = element->array->type == ARRAY_REAL;
         if (real && in_subscript(e, k)) leaves->by_name[k] = build_element_by_name(x, element->array, at);
@@ -190,6 +212,6 @@ const struct expr *build_condition(struct builder *x, const struct expression *e
 const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair,
                                struct operands *operands)
 {
-    struct leaves leaves = {.position = position, .t = build_index_of(x, pair)};
+    struct leaves leaves = {.position = position, .t = build_index_of(x, pair), .of_call = true};
     return with_elements(x, e, &leaves, operands);
 }

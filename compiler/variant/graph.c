@@ -24,7 +24,8 @@ static int project(struct builder *x, int v, const char *name, int last)
 static int drop(struct builder *x, int w)
 {
     const struct expr *high = build_mul(x, build_index_of(x, x->b), build_integer(x, INT64_C(1) << 32)),
-                      *number = expr_make(x->m, EXPR_RANDOM, build_query_position(x), build_index_of(x, x->j),
+                      *number = expr_make(x->m, EXPR_RANDOM, build_whole_position(x, build_query_position(x)),
+                                          build_whole_position(x, build_index_of(x, x->j)),
                                           build_add(x, build_head(x), high)),
                       *below = build_integer(x, (int64_t)rint(x->spec->dropout * 0x1p32)),
                       *factor = build_choose(x, build_op2(x, EXPR_LT, number, below), build_real(x, 0),
@@ -36,6 +37,17 @@ static int drop(struct builder *x, int w)
 
 /* ---- the denominator ---- */
 
+static const struct expr *sink_mode_is(struct builder *x, int64_t mode)
+{
+    return build_op2(x, EXPR_EQ, build_size_of(x, x->sink_mode), build_integer(x, mode));
+}
+
+/* Returns whether the call computes a denominator without its constant or sink. */
+static const struct expr *without_constant(struct builder *x)
+{
+    return sink_mode_is(x, 1);
+}
+
 /* Returns exp(sink). If the sink is a constant, evaluates it. */
 static const struct expr *build_sink(struct builder *x, struct operands *operands)
 {
@@ -45,7 +57,10 @@ static const struct expr *build_sink(struct builder *x, struct operands *operand
     if (fabs(constant) > MAX_CONSTANT_SINK)
         diagnostics_error(x->diagnostics, x->spec->sink->at, "a constant sink is from -%g to %g, found %g",
                           MAX_CONSTANT_SINK, MAX_CONSTANT_SINK, constant);
-    return build_op1(x, EXPR_EXP, sink);
+    /* a logit whose exponential is 0 next to all others, and which can be scaled */
+    static const double NO_SINK = -1e37;
+    return build_op1(x, EXPR_EXP,
+                     x->sink_mode < 0 ? sink : build_choose(x, without_constant(x), build_real(x, NO_SINK), sink));
 }
 
 /* Makes the output `statistics`: the denominator of each row, or its logarithm. `denominator` is an expression over
@@ -59,7 +74,10 @@ static void build_statistics(struct builder *x, const struct operands *operands,
     struct operands own = *operands;
     /* Operand 0, the sum of the values, has an axis that rows do not have. So it is replaced. */
     own.ref[0] = own.ref[1];
-    e = build_choose(x, build_op2(x, EXPR_EQ, build_operand(x, 1), zero), unseen, e);
+    const struct expr *none = build_op2(x, EXPR_EQ, build_operand(x, 1), zero);
+    /* in mode 2, the row has its sink, although it sees no key */
+    if (x->sink_mode >= 0) none = build_op2(x, EXPR_AND, none, build_op1(x, EXPR_NOT, sink_mode_is(x, 2)));
+    e = build_choose(x, none, unseen, e);
     graph_output(x->g, "statistics", graph_map(x->g, 4, row, own.count, own.ref, e));
 }
 
@@ -78,6 +96,10 @@ static struct builder begin(struct arena *arena, const struct spec *spec, struct
     x->j = module_axis(m, "j", SIZE_N_K, 0);
     x->d = module_axis(m, "d", SIZE_CONSTANT, spec->head_dim);
     x->e = module_axis(m, "e", SIZE_CONSTANT, spec->value_dim);
+    const bool has_constant = spec->normalize == NORMALIZE_SINK || spec->normalize == NORMALIZE_SUM_PLUS;
+    x->first_key = spec->in_parts ? module_axis(m, "first_key", SIZE_FIRST_KEY, 0) : -1;
+    x->all_keys = spec->in_parts ? module_axis(m, "all_keys", SIZE_ALL_KEYS, 0) : -1;
+    x->sink_mode = spec->emit & EMIT_STATISTICS && has_constant ? module_axis(m, "sink_mode", SIZE_SINK_MODE, 0) : -1;
     return builder;
 }
 
@@ -128,7 +150,14 @@ static struct graph *build_all(struct arena *arena, const struct spec *spec, boo
         return x->g;
     case NORMALIZE_SUM: break;
     case NORMALIZE_SINK: denominator = build_add(x, denominator, build_sink(x, &operands)); break;
-    case NORMALIZE_SUM_PLUS: denominator = build_add(x, denominator, build_real(x, spec->sum_plus)); break;
+    case NORMALIZE_SUM_PLUS: {
+        const struct expr *constant = build_real(x, spec->sum_plus);
+        /* High powers are relative to the constant, so it is not 0. */
+        if (x->sink_mode >= 0)
+            constant = build_choose(x, without_constant(x), build_real(x, spec->sum_plus * 0x1p-60), constant);
+        denominator = build_add(x, denominator, constant);
+        break;
+    }
     }
     /* If the denominator is 0, the result is 0. */
     const struct expr *quotient = build_divide(x, build_operand(x, 0), denominator);

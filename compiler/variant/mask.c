@@ -59,8 +59,7 @@ static const struct expr *random_blocks(struct builder *x, const struct mask *o,
                                         const struct expr *j)
 {
     const struct expr *blocks = build_add(
-        x, build_block_number(x, build_sub(x, build_size_of(x, x->j), build_integer(x, 1)), o->block),
-        build_integer(x, 1));
+        x, build_block_number(x, build_sub(x, build_all_keys(x), build_integer(x, 1)), o->block), build_integer(x, 1));
     const struct draw draw = {.count = o->count, .seed = o->seed, .upto = o->causal};
     if (++x->drawn == MAX_DRAWN + 1)
         diagnostics_error(x->diagnostics, o->at, "there are more than %d 'random' and 'blocks' masks", MAX_DRAWN);
@@ -78,9 +77,11 @@ static int integers(struct builder *x, const char *name, int rank, const int *ax
 static const struct expr *document_of(struct builder *x, const struct expr *position)
 {
     static const char name[] = "document";
-    integers(x, name, 2, (int[]){x->b, x->j});
-    if (position != build_index_of(x, x->j) && !x->of_keys) /* a query may be after the last key */
-        position = build_op2(x, EXPR_MIN, position, build_sub(x, build_size_of(x, x->j), build_integer(x, 1)));
+    const bool of_query = position != build_index_of(x, x->j) && !x->of_keys;
+    integers(x, name, 2, (int[]){x->b, x->all_keys < 0 ? x->j : x->all_keys});
+    position = build_whole_position(x, position);
+    if (of_query) /* a query may be after the last key */
+        position = build_op2(x, EXPR_MIN, position, build_sub(x, build_all_keys(x), build_integer(x, 1)));
     return expr_id(x->m, EXPR_ID, name, build_index_of(x, x->b), position, NULL);
 }
 
@@ -125,6 +126,8 @@ static const struct expr *listed_blocks(struct builder *x, const struct mask *o)
 const struct expr *build_mask(struct builder *x, const struct mask *o)
 {
     const struct expr *i = build_query_position(x), *j = build_index_of(x, x->j), *result = NULL;
+    /* for masks that depend on more than the difference of positions */
+    const struct expr *const whole_i = build_whole_position(x, i), *const whole_j = build_whole_position(x, j);
     switch (o->kind) {
     case MASK_NONE: return NULL;
     case MASK_CAUSAL: return build_op2(x, EXPR_LE, j, i);
@@ -139,15 +142,16 @@ const struct expr *build_mask(struct builder *x, const struct mask *o)
         }
         return result;
     case MASK_BLOCK_WINDOW: {
-        const struct expr *bi = build_block_number(x, i, o->block), *bj = build_block_number(x, j, o->block);
+        const struct expr *bi = build_block_number(x, whole_i, o->block),
+                          *bj = build_block_number(x, whole_j, o->block);
         return both(x, build_op2(x, EXPR_LE, build_sub(x, bi, build_integer(x, o->left)), bj),
                     build_op2(x, EXPR_LE, bj, build_add(x, bi, build_integer(x, o->right))));
     }
-    case MASK_PREFIX: return build_op2(x, EXPR_LT, j, build_integer(x, o->length));
-    case MASK_GLOBAL: return global(x, o, i, j);
-    case MASK_RANDOM: return random_blocks(x, o, i, j);
+    case MASK_PREFIX: return build_op2(x, EXPR_LT, whole_j, build_integer(x, o->length));
+    case MASK_GLOBAL: return global(x, o, whole_i, whole_j);
+    case MASK_RANDOM: return random_blocks(x, o, whole_i, whole_j);
     case MASK_DOCUMENT: return build_op2(x, EXPR_EQ, document_of(x, i), document_of(x, j));
-    case MASK_LENGTHS: return build_op2(x, EXPR_LT, j, length_of(x));
+    case MASK_LENGTHS: return build_op2(x, EXPR_LT, whole_j, length_of(x));
     case MASK_BLOCKS: return listed_blocks(x, o);
     case MASK_EXPR: return build_condition(x, o->expr);
     case MASK_ANY:

@@ -136,7 +136,9 @@ int build_prepared(struct builder *x, int v, bool query, int sequence)
             break;
         case PREPARE_L2NORM: v = build_unit_rows(x, v, step->eps); break;
         case PREPARE_ROPE:
-            v = rope(x, step, v, sequence == x->i ? build_query_position(x) : build_index_of(x, sequence), sequence);
+            v = rope(x, step, v,
+                     build_whole_position(x, sequence == x->i ? build_query_position(x) : build_index_of(x, sequence)),
+                     sequence);
             break;
         case PREPARE_SCALE:
             if (query) {

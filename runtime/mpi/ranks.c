@@ -79,7 +79,7 @@ int attn_ranks_forward(const struct attn_transport *t, const struct attn_kernel 
     if (error) return error;
     error = check_call(t, kernel, mine, &call, &call.problem);
     const bool chain = !error && chain_serves(kernel, &call.problem);
-    return run_together(&call, error, chain, chain ? chain_forward : ring_forward);
+    return run_together(&call, error, chain || error ? chain : ring_hash(&call), chain ? chain_forward : ring_forward);
 }
 
 int attn_ranks_extend(const struct attn_transport *t, const struct attn_kernel *kernel, const struct attn_problem *mine,
@@ -161,8 +161,11 @@ int attn_ranks_backward(const struct attn_transport *t, const struct attn_kernel
                               .dk = dk,
                               .dv = kernel && kernel->values_are_keys ? NULL : dv,
                               .gradients = gradients};
-    const int error = check_transport(t);
+    int error = check_transport(t);
     if (error) return error;
-    return run_together(&call, check_backward(&call, mine, &call.problem), kernel ? wanted_of(kernel, gradients) : 0,
-                        kernel && chain_backward_serves(kernel) ? chain_backward : ring_backward);
+    error = check_backward(&call, mine, &call.problem);
+    const bool chain = !error && chain_backward_serves(kernel);
+    uint64_t wanted = error ? 0 : wanted_of(kernel, gradients);
+    if (!error && !chain) wanted ^= ring_hash(&call);
+    return run_together(&call, error, wanted, chain ? chain_backward : ring_backward);
 }

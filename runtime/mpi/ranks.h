@@ -40,7 +40,8 @@ int sum_ranks(const struct attn_transport *t, void *data, int64_t count, enum at
 /* One rank, as all ranks know it. */
 struct run {
     int64_t n_q, n_k;
-    uint64_t problem; /* a hash of what must be equal on all ranks */
+    uint64_t problem;       /* a hash of what must be equal on all ranks */
+    int32_t min_id, max_id; /* of its queries, used by routes_make */
 };
 /* Fills `run`, with an element for each rank. Returns an error of the transport, or ATTN_EPROBLEM if the ranks differ.
    Other ranks may return 0. `wanted` must be equal, too. */
@@ -100,7 +101,7 @@ struct ranks_call {
     const void *params;
     struct arrays arrays;
     unsigned char *workspace;
-    const struct run *run;
+    struct run *run;
     void *state; /* for extend, otherwise NULL */
     /* for backward */
     const void *dout;
@@ -127,6 +128,8 @@ bool ring_serves(const struct attn_kernel *kernel);
 size_t ring_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
                       const struct attn_problem *filled);
 int ring_check(const struct attn_kernel *kernel, const struct attn_problem *problem);
+/* Returns a hash of the arrays that must be equal on all ranks. */
+uint64_t ring_hash(const struct ranks_call *call);
 int ring_forward(const struct ranks_call *call);
 /* The gradients of the same forms (ring_backward.c). */
 size_t ring_backward_workspace(const struct attn_kernel *kernel, const struct attn_problem *filled);

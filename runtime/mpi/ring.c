@@ -6,15 +6,27 @@
 
 #include <string.h>
 
+uint64_t ring_hash(const struct ranks_call *call)
+{
+    return routes_hash(call);
+}
+
 bool ring_serves(const struct attn_kernel *kernel)
 {
     return kernel->merge && kernel->period > 0;
 }
 
-/* Whether a parameter has a row for each key, which travels with the key. */
-static bool travels(const struct attn_param *p)
+/* Whether a parameter has integers for the keys of all ranks, which each rank has, such as `document`. Queries read
+   them, too. */
+static bool is_of_all_keys(const struct attn_kernel *kernel, const struct attn_param *p)
 {
-    return param_has_axis(p, ATTN_N_K) && !param_has_axis(p, ATTN_N_Q);
+    return kernel->in_parts && p->dtype == ATTN_I32 && p->strides == ATTN_CONTIGUOUS && param_has_axis(p, ATTN_N_K);
+}
+
+/* Whether a parameter has a row for each key, which travels with the key. */
+static bool travels(const struct attn_kernel *kernel, const struct attn_param *p)
+{
+    return param_has_axis(p, ATTN_N_K) && !param_has_axis(p, ATTN_N_Q) && !is_of_all_keys(kernel, p);
 }
 
 /* Whether a parameter has a part for some of the queries and keys. */
@@ -31,8 +43,8 @@ int ring_check(const struct attn_kernel *kernel, const struct attn_problem *prob
     if (!ring_serves(kernel)) return ATTN_EFOLD;
     if (kernel->key_dtype != kernel->dtype || kernel->value_dtype != kernel->dtype) return ATTN_EFOLD;
     for (int k = 0; k < kernel->params; k++)
-        if (!has_parts(&kernel->param[k])) return ATTN_EFOLD;
-    return problem->query_start || problem->saved ? ATTN_EPROBLEM : 0;
+        if (!is_of_all_keys(kernel, &kernel->param[k]) && !has_parts(&kernel->param[k])) return ATTN_EFOLD;
+    return problem->query_start || problem->saved || problem->first_key || problem->sink_mode ? ATTN_EPROBLEM : 0;
 }
 
 /* ---- the layout of a row of a message ---- */
@@ -65,7 +77,7 @@ struct layout ring_layout(const struct attn_kernel *kernel, const struct attn_pr
                                                                 size * (size_t)kernel->value_dim)));
     x.bytes = x.params;
     for (int k = 0; k < kernel->params; k++)
-        if (travels(&kernel->param[k])) x.bytes = bytes_plus(x.bytes, param_row(&kernel->param[k], p));
+        if (travels(kernel, &kernel->param[k])) x.bytes = bytes_plus(x.bytes, param_row(&kernel->param[k], p));
     return x;
 }
 
@@ -86,13 +98,18 @@ size_t ring_larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+size_t ring_sink_bytes(const struct attn_kernel *kernel, const struct attn_problem *p)
+{
+    return kernel->has_sink ? whole_lines((size_t)p->n_q) : 0;
+}
+
 static struct ring_sizes sizes_of_ring(const struct attn_kernel *kernel, const struct attn_problem *p)
 {
     const struct layout layout = ring_layout(kernel, p);
     const size_t rows = ring_rows(p);
     struct attn_problem piece = *p;
     piece.n_k = piece_of_runs(kernel);
-    piece.k = piece.v = piece.out = (struct attn_strides){0, 0, 0};
+    piece.k = piece.v = piece.out = piece.dk = piece.dv = (struct attn_strides){0, 0, 0};
     return (struct ring_sizes){
         .params = slice_params_bytes(kernel),
         .starts = whole_lines(bytes_times((size_t)p->batch, sizeof(int64_t))),
@@ -100,6 +117,7 @@ static struct ring_sizes sizes_of_ring(const struct attn_kernel *kernel, const s
         .buffer = whole_lines(bytes_times(layout.bytes, (size_t)piece.n_k)),
         .out = whole_lines(bytes_times(rows, attn_dtype_size(kernel->dtype) * (size_t)kernel->value_dim)),
         .statistics = whole_lines(bytes_times(rows, ring_statistics_size(kernel))),
+        .had_sink = ring_sink_bytes(kernel, p),
         .kernel = whole_lines(ring_larger(kernel->workspace(p), kernel->workspace(&piece)))};
 }
 
@@ -110,7 +128,7 @@ size_t ring_workspace(const struct attn_transport *t, const struct attn_kernel *
     (void)t;
     if (!s.kernel) return SIZE_MAX;
     size_t bytes = bytes_plus(s.params, bytes_plus(s.starts, bytes_times(RING_BUFFERS, s.buffer)));
-    bytes = bytes_plus(bytes, bytes_plus(s.out, bytes_times(2, s.statistics)));
+    bytes = bytes_plus(bytes, bytes_plus(s.out, bytes_plus(s.had_sink, bytes_times(2, s.statistics))));
     return bytes_plus(bytes, s.kernel);
 }
 
@@ -138,7 +156,9 @@ static void place(struct ring *x)
         x->own.statistics_at = (struct attn_strides){x->own.heads * n_q, n_q, 1};
     }
     at += s->statistics;
-    x->work = at;
+    x->had_sink = at;
+    memset(x->had_sink, 0, s->had_sink);
+    x->work = at + s->had_sink;
 }
 
 /* ---- packing the rank's own rows ---- */
@@ -220,7 +240,7 @@ static void pack(struct ring *x, unsigned char *to, struct rows rows)
     size_t at = x->layout.params;
     for (int k = 0; k < kernel->params && call->params; k++) {
         const struct attn_param *const param = &kernel->param[k];
-        if (!travels(param)) continue;
+        if (!travels(kernel, param)) continue;
         const struct param_axes axes = axes_of(kernel, param, p, x->params);
         if (axes.data) pack_param(to + at, row, &axes, rows, attn_dtype_size(param->dtype));
         at += param_row(param, p);
@@ -238,7 +258,7 @@ static void use_rows_of_params(struct ring *x, const unsigned char *rows)
     for (int k = 0; k < kernel->params; k++) {
         const struct attn_param *const p = &kernel->param[k];
         int64_t shape[4] = {0}, stride[4] = {0}, inner = 1;
-        if (!travels(p)) continue;
+        if (!travels(kernel, p)) continue;
         const unsigned char *const data = rows + at;
         attn_param_shape(p, &x->own, shape);
         for (int n = p->rank - 1; n >= 0; n--) {
@@ -264,8 +284,21 @@ void ring_use_message(struct ring *x, struct attn_problem *p, const unsigned cha
     if (x->call->params) use_rows_of_params(x, message);
 }
 
+int ring_make_routes(struct ring *x)
+{
+    const struct ranks_call *const call = x->call;
+    int error = routes_make(call, &x->routes);
+    for (int k = 0; k < call->kernel->params; k++)
+        if (is_of_all_keys(call->kernel, &call->kernel->param[k]) &&
+            call->problem.all_keys != routes_key(&x->routes, call->transport->ranks))
+            error = worse_error(error, ATTN_EPROBLEM);
+    return agree(call->transport, error);
+}
+
 int ring_place_queries(struct ring *x, struct attn_problem *p, int64_t first, int64_t key)
 {
+    p->first_key = key;
+    p->all_keys = routes_key(&x->routes, x->routes.ranks);
     const int64_t start = routes_query(&x->routes, x->call->transport->rank) + first - key;
     if (start < -(INT64_C(1) << 31) || start > INT64_C(1) << 31) return ATTN_ESIZE;
     for (int64_t b = 0; b < p->batch; b++) x->starts[b] = start;
@@ -292,7 +325,7 @@ static struct attn_problem part_problem(const struct ring *x, int64_t n, int64_t
     struct attn_problem p = x->own;
     p.n_q = n;
     p.n_k = n_k;
-    p.out = (struct attn_strides){0, 0, 0};
+    p.out = p.dk = p.dv = (struct attn_strides){0, 0, 0}; /* if the rank has no keys, their strides may be 0 */
     p.statistics = statistics;
     p.statistics_at = (struct attn_strides){p.heads * n, n, 1};
     return p;
@@ -310,9 +343,23 @@ void ring_limit_queries(const struct ring *x, int64_t begin, struct rows rows, i
     const int64_t query = routes_query(&x->routes, x->call->transport->rank);
     *first = 0;
     *end = x->own.n_q;
+    if (begin + rows.first < kernel->open_keys) return;
     if (kernel->after < INT64_MAX && begin + rows.first - kernel->after > query)
         *first = least(begin + rows.first - kernel->after - query, *end);
     if (kernel->before < INT64_MAX) *end = least(*end, begin + rows.end + kernel->before - query);
+}
+
+int64_t ring_part_of_queries(struct ring *x, int64_t first, int64_t end, int *sink_mode)
+{
+    *sink_mode = 0;
+    if (!x->call->kernel->has_sink) return end;
+    *sink_mode = 1;
+    if (x->own.n_k > 0) return end;
+    const unsigned char had = x->had_sink[first];
+    int64_t part = first;
+    for (; part < end && x->had_sink[part] == had; part++) x->had_sink[part] = 1;
+    if (!had) *sink_mode = 2;
+    return part;
 }
 
 /* Computes the result for the keys `rows` of rank `source`, in a message, and merges it. */
@@ -322,19 +369,25 @@ static int add_piece(struct ring *x, int source, struct rows rows, const unsigne
     const size_t size = attn_dtype_size(kernel->dtype);
     const int64_t begin = routes_key(&x->routes, source), key = begin + rows.first;
     int64_t first, end;
+    int error = 0;
     ring_limit_queries(x, begin, rows, &first, &end);
-    if (first >= end) return 0;
-    struct attn_problem p = part_problem(x, end - first, rows.end - rows.first, x->statistics);
-    ring_use_message(x, &p, message, first, key);
-    int error = attend(x, &p, first, key, message, message + x->layout.values, x->out);
-    if (error) return error;
-    struct attn_problem left = x->own;
-    left.n_q = p.n_q;
-    left.n_k = 0;
-    left.statistics = (unsigned char *)left.statistics +
-                      first * left.statistics_at.row * (int64_t)ring_statistics_size(kernel);
-    return kernel->merge(&left, (unsigned char *)x->call->arrays.out + first * left.out.row * (int64_t)size, &p,
-                         x->out);
+    for (int64_t part; first < end && !error; first = part) {
+        int sink_mode;
+        part = ring_part_of_queries(x, first, end, &sink_mode);
+        struct attn_problem p = part_problem(x, part - first, rows.end - rows.first, x->statistics);
+        p.sink_mode = sink_mode;
+        ring_use_message(x, &p, message, first, key);
+        error = attend(x, &p, first, key, message, message + x->layout.values, x->out);
+        if (error) return error;
+        struct attn_problem left = x->own;
+        left.n_q = p.n_q;
+        left.n_k = 0;
+        left.statistics = (unsigned char *)left.statistics +
+                          first * left.statistics_at.row * (int64_t)ring_statistics_size(kernel);
+        error = kernel->merge(&left, (unsigned char *)x->call->arrays.out + first * left.out.row * (int64_t)size, &p,
+                              x->out);
+    }
+    return error;
 }
 
 /* Computes the result for the rank's own keys. */
@@ -345,6 +398,7 @@ static int add_own(struct ring *x)
     const int64_t key = routes_key(&x->routes, x->call->transport->rank);
     if (p.n_q == 0) return 0;
     ring_set_params(x, 0, key);
+    p.sink_mode = !x->call->kernel->has_sink ? 0 : p.n_k > 0 ? 2 : 1;
     return attend(x, &p, 0, key, a->k, a->v, a->out);
 }
 
@@ -416,11 +470,10 @@ void ring_travel(struct ring *x)
 
 int ring_forward(const struct ranks_call *call)
 {
-    const struct attn_transport *const t = call->transport;
     struct ring ring = {.call = call, .own = call->problem, .compute = add_piece}, *const x = &ring;
     x->layout = ring_layout(call->kernel, &x->own);
     x->sizes = sizes_of_ring(call->kernel, &x->own);
-    const int misplaced = agree(t, routes_make(call->kernel, call->run, t->ranks, &x->routes));
+    const int misplaced = ring_make_routes(x);
     if (misplaced) return misplaced;
     place(x);
     ring_note(x, add_own(x));

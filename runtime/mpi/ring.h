@@ -9,7 +9,7 @@ struct layout {
     size_t keys, values, params, bytes; /* offsets, and the bytes of a row */
 };
 struct ring_sizes {
-    size_t params, starts, buffer, out, statistics, kernel;
+    size_t params, starts, buffer, out, statistics, had_sink, kernel;
 };
 /* A piece of the run of rank `source`, in a buffer. */
 struct piece {
@@ -30,6 +30,7 @@ struct ring {
     unsigned char *out, *statistics;              /* results for a piece */
     int64_t *starts;                              /* query_start of the current call */
     unsigned char *work;
+    unsigned char *had_sink; /* for each query of a rank without keys: whether a call for it has had the sink */
     int error;
     /* compute: computes with the keys `rows` of rank `source`, in a message. hop_done: NULL, or what all ranks do after
        each hop. */
@@ -51,6 +52,12 @@ void ring_use_message(struct ring *x, struct attn_problem *p, const unsigned cha
                       int64_t key);
 /* Sets the position of the first query of a call, whose number is `first`, for keys from position `key` on. */
 int ring_place_queries(struct ring *x, struct attn_problem *p, int64_t first, int64_t key);
+/* Makes x->routes. Returns an error that is equal on all ranks. */
+int ring_make_routes(struct ring *x);
+size_t ring_sink_bytes(const struct attn_kernel *kernel, const struct attn_problem *p); /* the bytes of had_sink */
+/* Divides the queries first … end - 1 of a call for keys of another rank, so that one call for each query has its sink:
+   the call for the rank's own keys, if it has some. Returns the end of the first part, and sets its sink_mode. */
+int64_t ring_part_of_queries(struct ring *x, int64_t first, int64_t end, int *sink_mode);
 /* Limits the queries to those that see keys `rows` of a run that begins at position `begin`. */
 void ring_limit_queries(const struct ring *x, int64_t begin, struct rows rows, int64_t *first, int64_t *end);
 void ring_note(struct ring *x, int error);

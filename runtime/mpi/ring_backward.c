@@ -48,6 +48,7 @@ static struct ring_sizes sizes_of_ring(const struct attn_kernel *kernel, const s
         .params = slice_params_bytes(kernel),
         .starts = whole_lines(bytes_times((size_t)p->batch, sizeof(int64_t))),
         .buffer = whole_lines(bytes_times(layout.bytes, (size_t)piece.n_k)),
+        .had_sink = ring_sink_bytes(kernel, p),
         .kernel = whole_lines(ring_larger(kernel->backward_workspace(p), kernel->backward_workspace(&piece)))};
 }
 
@@ -79,7 +80,7 @@ size_t ring_backward_workspace(const struct attn_kernel *kernel, const struct at
     size_t bytes = bytes_plus(s.params, bytes_plus(s.starts, bytes_times(RING_BUFFERS, s.buffer)));
     bytes = bytes_plus(bytes, bytes_plus(b.dq, bytes_times(2, bytes_plus(b.dk, b.dv))));
     bytes = bytes_plus(bytes, bytes_plus(b.saved, bytes_plus(b.gradients, b.pointers)));
-    return bytes_plus(bytes, s.kernel);
+    return bytes_plus(bytes, bytes_plus(s.had_sink, s.kernel));
 }
 
 static void place(struct ring *x, struct backward *b)
@@ -102,7 +103,9 @@ static void place(struct ring *x, struct backward *b)
     b->pointers = (void **)(void *)at;
     at += b->sizes.pointers;
     x->starts = (int64_t *)(void *)at;
-    x->work = at + x->sizes.starts;
+    x->had_sink = at + x->sizes.starts;
+    memset(x->had_sink, 0, x->sizes.had_sink);
+    x->work = x->had_sink + x->sizes.had_sink;
 }
 
 /* ---- adding gradients ---- */
@@ -248,28 +251,43 @@ static int differentiate(struct ring *x, struct attn_problem *p, int64_t first, 
         (const unsigned char *)call->dout + first * p->dout.row * size, dq, dk, dv, gradients, x->work);
 }
 
+/* Adds contiguous rows of `count` elements to b->dk or b->dv. */
+static void add_part(const struct ring *x, unsigned char *to, const unsigned char *from, int64_t rows, size_t count)
+{
+    add_elements(to, from, rows * (int64_t)count, x->call->kernel->dtype);
+}
+
 static int add_piece(struct ring *x, int source, struct rows rows, const unsigned char *message)
 {
     const struct attn_kernel *const kernel = x->call->kernel;
     const struct backward *const b = (const struct backward *)x->more;
-    const int64_t begin = routes_key(&x->routes, source), key = begin + rows.first;
+    const struct gradient dq = gradient_q(x);
+    const int64_t begin = routes_key(&x->routes, source), key = begin + rows.first, n_k = rows.end - rows.first;
+    const size_t batch = (size_t)x->own.batch, of_k = batch * (size_t)(ring_heads_of_keys(&x->own) * kernel->head_dim),
+                 of_v = batch * (size_t)(x->own.kv_heads * kernel->value_dim);
+    const bool of_values = !kernel->values_are_keys;
     int64_t first, end;
     memset(b->dk, 0, b->sizes.dk);
     memset(b->dv, 0, b->sizes.dv);
     ring_limit_queries(x, begin, rows, &first, &end);
-    if (first >= end) return 0;
-    struct attn_problem p = x->own;
-    p.n_q = end - first;
-    p.n_k = rows.end - rows.first;
-    p.dq = p.dk = p.dv = (struct attn_strides){0, 0, 0};
-    ring_use_message(x, &p, message, first, key);
-    const bool of_values = !kernel->values_are_keys;
-    const int error = differentiate(x, &p, first, key, message, of_values ? message + x->layout.values : NULL, b->dq,
-                                    b->dk, of_values ? b->dv : NULL, x->call->gradients ? b->pointers : NULL);
-    if (error) return error;
-    const struct gradient dq = gradient_q(x);
-    add_rows(x, &dq, first, end - first, b->dq);
-    add_gradients(x, false);
+    for (int64_t part, begun = first; first < end; first = part) {
+        struct attn_problem p = x->own;
+        part = ring_part_of_queries(x, first, end, &p.sink_mode);
+        p.n_q = part - first;
+        p.n_k = n_k;
+        p.dq = p.dk = p.dv = (struct attn_strides){0, 0, 0};
+        ring_use_message(x, &p, message, first, key);
+        /* `received_…` is free until the next message */
+        unsigned char *const dk = first == begun ? b->dk : b->received_dk, *const dv = first == begun ? b->dv
+                                                                                                      : b->received_dv;
+        const int error = differentiate(x, &p, first, key, message, of_values ? message + x->layout.values : NULL,
+                                        b->dq, dk, of_values ? dv : NULL, x->call->gradients ? b->pointers : NULL);
+        if (error) return error;
+        if (first > begun) add_part(x, b->dk, dk, n_k, of_k);
+        if (first > begun && of_values) add_part(x, b->dv, dv, n_k, of_v);
+        add_rows(x, &dq, first, p.n_q, b->dq);
+        add_gradients(x, false);
+    }
     return 0;
 }
 
@@ -287,6 +305,7 @@ static int add_own(struct ring *x)
         return 0;
     }
     ring_set_params(x, 0, key);
+    p.sink_mode = !x->call->kernel->has_sink ? 0 : p.n_k > 0 ? 2 : 1;
     return differentiate(x, &p, 0, key, call->arrays.k, call->arrays.v, call->dq, call->dk, call->dv, call->gradients);
 }
 
@@ -335,13 +354,12 @@ static void sum_gradients(struct ring *x)
 
 int ring_backward(const struct ranks_call *call)
 {
-    const struct attn_transport *const t = call->transport;
     struct backward backward = {.sizes = sizes_of_backward(call->kernel, &call->problem)};
     struct ring ring = {
         .call = call, .own = call->problem, .compute = add_piece, .hop_done = give_back, .more = &backward};
     ring.layout = ring_layout(call->kernel, &ring.own);
     ring.sizes = sizes_of_ring(call->kernel, &ring.own);
-    const int misplaced = agree(t, routes_make(call->kernel, call->run, t->ranks, &ring.routes));
+    const int misplaced = ring_make_routes(&ring);
     if (misplaced) return misplaced;
     place(&ring, &backward);
     place_gradients(&ring);

@@ -1,7 +1,10 @@
 /* The routes of keys. A query sees keys at most `before` positions before it and `after` positions after it. If a query
    may see all keys, all runs travel around the ring of ranks. Otherwise a run travels up the line of ranks to later
-   queries, and down to earlier ones, as far as a query sees one of its keys. */
+   queries, and down to earlier ones, as far as a query sees one of its keys. Integers of a mask, which all ranks have,
+   tell that some keys are not seen: keys after the longest sequence, and keys of other documents. */
 #include "route.h"
+
+#include <string.h>
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -33,9 +36,59 @@ int64_t routes_query(const struct routes *x, int rank)
     return at;
 }
 
-int routes_make(const struct attn_kernel *kernel, const struct run *run, int ranks, struct routes *out)
+const int32_t *all_integers(const struct ranks_call *call, const struct attn_param *p)
 {
-    *out = (struct routes){.kernel = kernel, .run = run, .ranks = ranks, .piece = piece_of_runs(kernel)};
+    const int32_t *data = NULL;
+    if (p->dtype == ATTN_I32 && call->params)
+        memcpy(&data, (const unsigned char *)call->params + p->offset, sizeof data);
+    return data;
+}
+
+/* Returns the number of these integers. */
+static int64_t count_of(const struct ranks_call *call, const struct attn_param *p)
+{
+    return p->limits == 1 ? call->problem.batch * call->problem.all_keys : p->limits == 2 ? call->problem.batch : 0;
+}
+
+uint64_t routes_hash(const struct ranks_call *call)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (int k = 0; k < call->kernel->params; k++) {
+        const struct attn_param *const p = &call->kernel->param[k];
+        const int32_t *const data = all_integers(call, p);
+        for (int64_t n = 0, count = data ? count_of(call, p) : 0; n < count; n++)
+            hash = (hash ^ (uint32_t)data[n]) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+/* Sets the range of the ids of each rank's queries, over all sequences. */
+static void set_ids(const struct routes *x, struct run *run, int64_t all)
+{
+    for (int r = 0; r < x->ranks; r++) {
+        const int64_t first = routes_query(x, r), begin = most(first, 0), end = least(first + run[r].n_q, all);
+        run[r].min_id = INT32_MAX;
+        run[r].max_id = INT32_MIN;
+        for (int64_t b = 0; b < x->batch; b++)
+            for (int64_t i = begin; i < end; i++) {
+                const int32_t id = x->ids[b * all + i];
+                if (id < run[r].min_id) run[r].min_id = id;
+                if (id > run[r].max_id) run[r].max_id = id;
+            }
+    }
+}
+
+int routes_make(const struct ranks_call *call, struct routes *out)
+{
+    const struct attn_kernel *const kernel = call->kernel;
+    const struct run *const run = call->run;
+    const int ranks = call->transport->ranks;
+    *out = (struct routes){.kernel = kernel,
+                           .run = run,
+                           .ranks = ranks,
+                           .piece = piece_of_runs(kernel),
+                           .end_of_keys = kernel->end_of_keys,
+                           .batch = call->problem.batch};
     out->around = kernel->before == INT64_MAX && kernel->after == INT64_MAX;
     int64_t keys = 0, queries = 0;
     for (int r = 0; r < ranks; r++) {
@@ -44,6 +97,16 @@ int routes_make(const struct attn_kernel *kernel, const struct run *run, int ran
         queries += run[r].n_q;
     }
     out->first_query = keys - queries;
+    out->all_keys = keys;
+    for (int k = 0; k < kernel->params; k++) {
+        const int32_t *const data = all_integers(call, &kernel->param[k]);
+        int64_t longest = 0;
+        for (int64_t b = 0; data && kernel->param[k].limits == 2 && b < out->batch; b++)
+            longest = most(longest, data[b]);
+        if (data && kernel->param[k].limits == 2) out->end_of_keys = least(out->end_of_keys, longest);
+        if (data && kernel->param[k].limits == 1 && call->problem.all_keys == keys) out->ids = data;
+    }
+    if (out->ids) set_ids(out, call->run, keys);
     return 0;
 }
 
@@ -54,14 +117,28 @@ int64_t routes_pieces(const struct routes *x)
     return pieces;
 }
 
+/* Whether the key at a position has an id of the rank's queries in some sequence. */
+static bool has_id(const struct routes *x, int rank, int64_t key)
+{
+    const int64_t all = x->all_keys;
+    bool has = false;
+    for (int64_t b = 0; b < x->batch && !has; b++)
+        has = x->ids[b * all + key] >= x->run[rank].min_id && x->ids[b * all + key] <= x->run[rank].max_id;
+    return has;
+}
+
 struct rows routes_seen(const struct routes *x, int source, int rank, int64_t piece)
 {
     const int64_t before = x->kernel->before, after = x->kernel->after, begin = routes_key(x, source),
                   queries = x->run[rank].n_q, query = routes_query(x, rank) - begin;
     struct rows rows = {piece * x->piece, least((piece + 1) * x->piece, x->run[source].n_k)};
     if (queries == 0) return (struct rows){0, 0};
-    if (before < INT64_MAX) rows.first = most(rows.first, query - before);
-    if (after < INT64_MAX) rows.end = least(rows.end, query + queries + after);
+    const int64_t open = x->kernel->open_keys - begin;
+    if (before < INT64_MAX && rows.first >= open) rows.first = most(rows.first, query - before);
+    if (after < INT64_MAX) rows.end = least(rows.end, most(query + queries + after, open));
+    if (x->end_of_keys < INT64_MAX) rows.end = least(rows.end, x->end_of_keys - begin);
+    while (x->ids && rows_any(rows) && !has_id(x, rank, begin + rows.first)) rows.first++;
+    while (x->ids && rows_any(rows) && !has_id(x, rank, begin + rows.end - 1)) rows.end--;
     if (!rows_any(rows)) return (struct rows){0, 0};
     rows.first -= rows.first % most(x->kernel->period, 1); /* a call counts positions from its first key */
     return rows;

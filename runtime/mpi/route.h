@@ -21,14 +21,22 @@ struct routes {
     bool around;         /* all runs travel around a ring; otherwise they travel up and down a line */
     int64_t first_query; /* the position of the first query of all */
     int64_t piece;       /* the number of keys of a piece, a multiple of kernel->period */
+    int64_t end_of_keys; /* no query sees a key from this position on */
+    const int32_t *ids;  /* NULL, or the ids of all keys: a query sees only keys with its own id */
+    int64_t all_keys, batch;
 };
-/* Returns 0, or ATTN_ELENGTH if a run does not begin at a multiple of kernel->period. */
-int routes_make(const struct attn_kernel *kernel, const struct run *run, int ranks, struct routes *out);
+/* Makes the routes of a call. Sets run[…].min_id and max_id. Returns 0, or ATTN_ELENGTH if a run does not begin at a
+   multiple of kernel->period. */
+int routes_make(const struct ranks_call *call, struct routes *out);
 int64_t piece_of_runs(const struct attn_kernel *kernel);
 int64_t routes_pieces(const struct routes *x); /* the number of pieces of the longest run */
 /* Returns the position of the first key or query of a rank. */
 int64_t routes_key(const struct routes *x, int rank);
 int64_t routes_query(const struct routes *x, int rank);
+/* Returns the integers of a parameter for the keys of all ranks, or NULL if the parameter is another one. */
+const int32_t *all_integers(const struct ranks_call *call, const struct attn_param *p);
+/* Returns a hash of integers that all ranks need for the same routes. */
+uint64_t routes_hash(const struct ranks_call *call);
 /* Returns the rows of a piece of the run of rank `source` that the queries of `rank` see. */
 struct rows routes_seen(const struct routes *x, int source, int rank, int64_t piece);
 /* Returns the rows of the piece that are sent to `rank`, which travel in direction `step`, 1 or -1. */

@@ -14,8 +14,8 @@ static uint64_t hash_of(uint64_t hash, const void *bytes, size_t n)
 /* Returns a hash of what must be equal on all ranks. */
 static uint64_t problem_hash(const struct attn_kernel *kernel, const struct attn_problem *p)
 {
-    const int64_t sizes[] = {kernel->dtype, kernel->head_dim, kernel->value_dim, p->batch,
-                             p->heads,      p->kv_heads,      p->key_heads,      p->foldable};
+    const int64_t sizes[] = {kernel->dtype, kernel->head_dim, kernel->value_dim, p->batch,        p->heads,
+                             p->kv_heads,   p->key_heads,     p->foldable,       (int64_t)p->seed};
     uint64_t hash = hash_of(UINT64_C(0xcbf29ce484222325), sizes, sizeof sizes);
     hash = hash_of(hash, kernel->name, strlen(kernel->name) + 1);
     return hash_of(hash, kernel->version, strlen(kernel->version));
@@ -32,7 +32,8 @@ int gather_runs(const struct attn_transport *t, const struct attn_kernel *kernel
 {
     int step = 1, error = 0;
     memset(run, 0, (size_t)t->ranks * sizeof *run);
-    run[t->rank] = (struct run){mine->n_q, mine->n_k, hash_of(problem_hash(kernel, mine), &wanted, sizeof wanted)};
+    run[t->rank] = (struct run){
+        .n_q = mine->n_q, .n_k = mine->n_k, .problem = hash_of(problem_hash(kernel, mine), &wanted, sizeof wanted)};
     for (; step < t->ranks && t->rank % (2 * step) == 0; step *= 2) {
         const int from = t->rank + step, runs = end_of(t, from, step) - from;
         if (runs <= 0) continue;

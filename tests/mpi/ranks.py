@@ -202,7 +202,7 @@ def calls_of(ranks, kernel, P, q, k, v, runs, post, threads, **more):
     for rank, (n_q, n_k) in enumerate(runs):
         rows_q, rows_k = slice(at_q, at_q + n_q), slice(at_k, at_k + n_k)
         calls.append(Call(ranks, kernel, post.transport(rank), share(kernel, P, rows_q, rows_k), q[:, :, rows_q],
-                          k[:, :, rows_k], v[:, :, rows_k], threads, capacity=k.shape[2], **more))
+                          k[:, :, rows_k], v[:, :, rows_k], threads, capacity=k.shape[2], all_keys=k.shape[2], **more))
         at_q, at_k = at_q + n_q, at_k + n_k
     return calls
 

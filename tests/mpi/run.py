@@ -21,7 +21,7 @@ import definitions
 import draw_spec
 import many_specs
 from kernel import RUNTIME, Made, Objects, Problem, State, best_target, compiled, done_well, inputs, runtime_sources
-from ranks import Call, Post, Ranks, backward, built, calls_of, extend, forward, run_all, share, together
+from ranks import TAGS, Call, Post, Ranks, backward, built, calls_of, extend, forward, run_all, share, together
 from suite import Failure, Skip, Suite, check, compiler
 
 IDENTITY, ROWS = {'linear': {'features': 'identity'}}, {'shape': ['B', 'H', 'Nk']}
@@ -171,7 +171,31 @@ RING = {
                  'arrays': {'hot': {'shape': ['H'], 'learned': True}, 'near': {'shape': ['H', 150], 'learned': True}}},
                 (1, 2, 2)),
 }
-BACKWARD = 'full', 'causal', 'window-f16', 'two-sided', 'sum', 'power', 'undivided', 'learned'
+SINK = {'normalize': {'sink': 'out_of[h] + 0.1 * cos(i)'}, 'arrays': {'out_of': {'shape': ['H'], 'learned': True}}}
+# Masks that depend on more than the difference of positions, and sinks.
+RING |= {
+    'document': ({'mask': {'all': ['causal', 'document']}}, (2, 4, 2)),
+    'documents-around': ({'mask': 'document', 'prepare': ['rope']}, (2, 2, 2)),
+    'lengths': ({'mask': 'lengths'}, (3, 4, 2)),
+    'lengths-causal-f64': ({'mask': {'all': ['causal', 'lengths']}, 'dtype': 'f64'}, (2, 2, 2)),
+    'prefix-lm': ({'mask': {'any': ['causal', {'prefix': {'length': 40}}]}, 'prepare': ['rope']}, (1, 4, 2)),
+    'prefix': ({'mask': {'prefix': {'length': 77}}}, (1, 2, 1)),
+    'bigbird': ({'mask': {'any': [{'block_window': {'block': 8, 'left': 1, 'right': 1}}, {'global': {'count': 3}},
+                                  {'random': {'block': 8, 'count': 2}}]}}, (1, 2, 2)),
+    'from-the-end': ({'mask': {'expr': 'j <= i && Nk - j < 90 || i % 7 == 3'}, 'dtype': 'f64'}, (1, 2, 2)),
+    'length-scaled': ({'similarity': {'softmax': {'modify': 's * log(2.0 + i)'}}}, (1, 2, 2)),
+    'angles': ({'prepare': [{'rope': {'angle': '0.01 * i * i / (1 + t)'}}], 'mask': {'window': {'left': 50}}}, (1, 2, 2)),
+    'dropout': ({'dropout': 0.3, 'seed': 7}, (2, 4, 2)),
+    'sink': (SINK, (2, 4, 2)),
+    'sink-around': (SINK | {'mask': 'none', 'dtype': 'f64'}, (1, 2, 2)),
+    'sink-window-bf16': (SINK | {'mask': {'window': {'left': 20}}, 'dtype': 'bf16'}, (1, 2, 2)),
+    'sink-document': (SINK | {'mask': 'document'}, (2, 2, 2)),
+    'constant-sink': ({'normalize': {'sink': '1.5'}}, (1, 2, 2)),
+    'sum-plus': ({'similarity': {'polynomial': {'degree': 2}}, 'normalize': {'sum_plus': 2}}, (1, 4, 2)),
+    'sum-plus-power': ({'similarity': {'polynomial': {'degree': 16, 'beta': 2}}, 'normalize': {'sum_plus': 3},
+                        'mask': 'none'}, (1, 2, 2)),
+}
+BACKWARD = 'full', 'causal', 'window-f16', 'two-sided', 'sum', 'power', 'undivided', 'learned', *[name for name in RING if name in list(RING)[list(RING).index('document'):]]
 RING_TOLERANCE = {'f32': 3e-6, 'f64': 1e-13, 'f16': 4e-3, 'bf16': 3e-2}
 
 
@@ -215,6 +239,31 @@ def ring(folder, suite, name):
     return '(largest error %.2g)' % worst
 
 
+def sent_rows(folder, suite, name):
+    """Counts the rows of keys that ranks send: none that no query of a rank sees, if the mask tells."""
+    keys, (B, H, G) = RING[name]
+    kernel, spec = kernel_of(suite, QUADRATIC | keys | {'emit': emit_of(name)})
+    ranks, runs = library(suite), [40, 60, 50]
+    n = sum(runs)
+    P, q, k, v = inputs(spec, H, G, n, n, B, 5, os.path.join(folder, 'data'))
+    place = np.arange(n)
+    for arrays, up, down in {
+            'document': [({'document': place // 100}, 40, 0), ({'document': (place >= 40) * 1 + (place >= 100)}, 0, 0),
+                         ({'document': 7 - place // 90}, 50, 0)],
+            # around a ring: rank 0 sends to rank 1, 1 to 2, 2 to 0; keys of rank 2 pass rank 0 on their way to rank 1
+            'documents-around': [({'document': (place >= 40) * 1 + (place >= 100)}, 0, 0),
+                                 ({'document': place // 100}, 40 + 60 + 60, 0)],
+            'lengths': [({'lengths': np.array([45, 10, 3])}, 2 * 45, 0), ({'lengths': np.zeros(3)}, 0, 0)],
+            'prefix-lm': [({}, 40 + 100, 0)], 'prefix': [({}, 40 + 40 + 37 + 37, 0)]}[name]:
+        arrays = {word: np.broadcast_to(x, P[word].shape).astype(np.int32) for word, x in arrays.items()}
+        post = Post(len(runs))
+        out = forward(ranks, kernel, P | arrays, q, k, v, [(m, m) for m in runs], post)
+        close('out', out, definitions.attend(spec, P | arrays, q, k, v), RING_TOLERANCE[spec['dtype']])
+        sent = [sum(count for (_, tag), count in post.sent.items() if tag == TAGS[word]) for word in ('keys', 'down')]
+        check(sent == [x * row_bytes(kernel, B, H, G) for x in (up, down)], '%s: %s bytes, not %s rows of %d' % (
+            arrays, sent, (up, down), row_bytes(kernel, B, H, G)))
+
+
 def gradients(folder, suite, name):
     keys, (B, H, G) = RING[name]
     kernel, spec = kernel_of(suite, QUADRATIC | keys | {'emit': emit_of(name)})
@@ -228,6 +277,25 @@ def gradients(folder, suite, name):
         for what, x in ((n, expected[n]) for n in got):
             what += ' with runs %s' % runs
             worst = max(worst, close(what, got[what.split()[0]], x, 10 * RING_TOLERANCE[spec['dtype']]))
+    return '(largest difference %.2g)' % worst
+
+
+def apart(folder, suite, name):
+    """Queries are on other ranks than keys."""
+    keys, (B, H, G) = RING[name]
+    kernel, spec = kernel_of(suite, QUADRATIC | keys | {'emit': emit_of(name)})
+    ranks, n_q, n_k, worst = library(suite), 60, 150, 0.0
+    P, q, k, v = inputs(spec, H, G, n_q, n_k, B, 5, os.path.join(folder, 'data'))
+    expected = definitions.attend(spec, dict(P), q, k, v)
+    dout = np.random.default_rng(1).standard_normal(q.shape[:3] + v.shape[3:])
+    learned = any(p.dtype < 4 and not p.random for p in kernel.about.param[:kernel.about.params])
+    of_one = kernel.gradients(P, q, k, v, dout, arrays=learned)
+    for runs in [(40, 0), (20, 100), (0, 50)], [(0, 150), (60, 0)], [(60, 0), (0, 150)], [(25, 10), (5, 0), (0, 140), (30, 0)]:
+        out = forward(ranks, kernel, P, q, k, v, runs)
+        worst = max(worst, close('out with runs %s' % runs, out, expected, RING_TOLERANCE[spec['dtype']]))
+        got = backward(ranks, kernel, P, q, k, v, dout, runs)
+        for what, x in got.items():
+            worst = max(worst, close('%s with runs %s' % (what, runs), x, of_one[what], 10 * RING_TOLERANCE[spec['dtype']]))
     return '(largest difference %.2g)' % worst
 
 
@@ -300,7 +368,7 @@ def chain(folder, suite, name):
     return '(largest difference %.2g)' % worst
 
 
-RANDOM = 12   # random linear forms
+RANDOM = 12   # random linear forms, and as many quadratic forms
 RANDOM_TOLERANCE = 1e-7   # in f64, where features may cancel
 
 
@@ -341,13 +409,61 @@ def random_chain(folder, suite, number):
     return '(largest difference %.2g)' % worst
 
 
-ERRORS = {'workspace': -4, 'pointer': -2, 'heads': -1, 'order': -11, 'form': -15, 'lost': -17}
+def drawn_quadratic(suite, folder, number):
+    """Returns a random kernel whose keys can travel, its spec, and the draw."""
+    for again in range(40):
+        d = draw_spec.draw(9, number + 5000 + 1000000 * again, False)
+        d['spec'] = draw_spec.fitting(draw_spec.capped(d['spec'], many_specs.LARGEST))
+        many_specs.divides(d)
+        for word in 'schedule', 'delta', 'decay', 'storage': d['spec'].pop(word, None)
+        d['spec'] |= {'name': 'k', 'dtype': 'f64', 'algorithm': 'quadratic', 'emit': ['forward', 'backward', 'statistics']}
+        place = os.path.join(folder, str(again))
+        os.mkdir(place)
+        with open(place + '/k.yaml', 'w') as f: yaml.safe_dump(d['spec'], f, sort_keys=False)
+        try:
+            kernel = compiled(suite, place + '/k.yaml', place, best_target(), '-O0', compiler('clang'))
+        except Failure:   # many_specs.py tests refusals
+            continue
+        if kernel.about.merge and kernel.about.period == 1 and (kernel.about.saved_power or kernel.about.statistics == 3) and (
+                not kernel.about.values_are_keys):
+            return kernel, definitions.load(place + '/k.yaml'), d
+    raise Skip('no spec has keys that can travel')
+
+
+def random_ring(folder, suite, number):
+    """Results and gradients of a random quadratic form on several ranks are those of one rank."""
+    kernel, spec, d = drawn_quadratic(suite, folder, number)
+    ranks, worst, rng, n = library(suite), 0.0, np.random.default_rng(number), 40 + int(d['n_k'])
+    P, q, k, v = inputs(spec, d['heads'], d['kv_heads'], n, n, d['batch'], number, os.path.join(folder, 'data'))
+    dout = rng.standard_normal(q.shape[:3] + v.shape[3:])
+    learned = any(p.dtype < 4 and not p.random for p in kernel.about.param[:kernel.about.params])
+    statistics = np.zeros(q.shape[:3])
+    out, whole = kernel(P, q, k, v, statistics=statistics), kernel.gradients(P, q, k, v, dout, arrays=learned)
+    if not all(np.isfinite(x).all() for x in (out, *whole.values())) or np.isnan(statistics).any() or np.isposinf(statistics).any():
+        raise Skip('a result or denominator is not finite')
+    for count in 2, 3, 4, 7:
+        ends = sorted(int(x) for x in rng.integers(0, n + 1, count - 1))
+        runs = [(end - begin,) * 2 for begin, end in zip([0, *ends], [*ends, n])]
+        calls = calls_of(ranks, kernel, P, q, k, v, runs, Post(count), 1)
+        errors = set(together(calls, ranks))
+        if errors == {ERRORS['form']}: raise Skip('an array has no rows that travel')
+        check(errors == {0}, 'errors %s of\n%s\n' % (errors, d['spec']))
+        got = {'out': np.concatenate([call.out for call in calls], axis=2)}
+        got |= backward(ranks, kernel, P, q, k, v, dout, runs)
+        for what, x in got.items():
+            worst = max(worst, close('%s with runs %s of\n%s\n' % (what, runs, d['spec']), x,
+                                     out if what == 'out' else whole[what], RANDOM_TOLERANCE))
+    return '(largest difference %.2g)' % worst
+
+
+ERRORS = {'workspace': -4, 'pointer': -2, 'heads': -1, 'ids': -1, 'order': -11, 'form': -15, 'lost': -17}
 
 
 def errors(folder, suite, name):
     """Makes one rank of four fail. All ranks return the same error."""
     keys = {'order': LINEAR['documents'][0], 'workspace': LINEAR['elu'][0], 'lost': LINEAR['elu'][0],
-            'form': QUADRATIC | {'normalize': {'sink': '1'}}}
+            'form': QUADRATIC | {'decay': {'log': 'gate[b][h][t]'}, 'arrays': {'gate': ROWS}},
+            'ids': QUADRATIC | {'mask': 'document'}}
     kernel, spec = kernel_of(suite, keys.get(name, QUADRATIC))
     ranks, n = library(suite), 40
     P, q, k, v = inputs(spec, 2, 2, 4 * n, 4 * n, 1, 5, os.path.join(folder, 'data'))
@@ -359,7 +475,10 @@ def errors(folder, suite, name):
             for rank in range(4):
                 rows = slice(rank * n, (rank + 1) * n)
                 call = Call(ranks, kernel, post.transport(rank), share(kernel, P, rows, rows),
-                            *(x[:, :, rows] for x in (q, k, v)), capacity=4 * n)
+                            *(x[:, :, rows] for x in (q, k, v)), capacity=4 * n, all_keys=4 * n)
+                if rank == wrong and name == 'ids':   # other ids than the other ranks, or too few
+                    call = Call(ranks, kernel, post.transport(rank), {'document': P['document'] + 1},
+                                *(x[:, :, rows] for x in (q, k, v)), all_keys=4 * n - wrong % 2)
                 if rank == wrong and name == 'workspace': call.problem.workspace_bytes -= 1
                 if rank == wrong and name == 'heads': call.problem.heads = call.problem.kv_heads = 1
                 if rank == wrong and name == 'pointer': call.arrays[1] = None
@@ -426,12 +545,18 @@ def main():
         suite.case('state-' + name, state, suite, name)
     for name in RING:
         suite.case('ring-' + name, ring, suite, name)
+    for name in 'document', 'documents-around', 'lengths', 'prefix-lm', 'prefix':
+        suite.case('sent-rows-' + name, sent_rows, suite, name)
     for name in BACKWARD:
         suite.case('backward-' + name, gradients, suite, name)
+    for name in [name for name in BACKWARD if name not in ('learned',)]:
+        suite.case('apart-' + name, apart, suite, name)
     for name in CHAIN:
         suite.case('chain-backward-' + name, chain, suite, name)
     for number in range(RANDOM):
         suite.case('random-%d' % number, random_chain, suite, number)
+    for number in range(RANDOM):
+        suite.case('random-ring-%d' % number, random_ring, suite, number)
     for name in 'workspace', 'pointer', 'lost':
         suite.case('errors-backward-' + name, backward_errors, suite, name)
     for name in ERRORS:

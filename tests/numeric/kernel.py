@@ -82,7 +82,8 @@ class Problem(ctypes.Structure):
         ('foldable', ctypes.c_int), ('cu_seqlens', ctypes.c_void_p), ('pages', ctypes.c_void_p),
         ('chunk_sums', ctypes.c_void_p), ('chunk_sums_bytes', ctypes.c_size_t),
         ('earlier_sums', ctypes.c_void_p), ('later_sums', ctypes.c_void_p),
-        ('term_gradients', ctypes.c_void_p), ('room', ctypes.c_int64 * 32)]
+        ('term_gradients', ctypes.c_void_p), ('first_key', ctypes.c_int64), ('all_keys', ctypes.c_int64),
+        ('sink_mode', ctypes.c_int), ('room', ctypes.c_int64 * 32)]
 
     def give(self, statistics):
         """Sets the array [batch, heads, queries] to which the next calls write statistics, or None."""
@@ -101,7 +102,7 @@ class Param(ctypes.Structure):
     _fields_ = [('name', ctypes.c_char_p), ('dtype', ctypes.c_int), ('rank', ctypes.c_int),
                 ('shape', ctypes.c_int64 * 4), ('offset', ctypes.c_size_t),
                 ('random', ctypes.c_int), ('strides', ctypes.c_size_t), ('tiles', ctypes.c_size_t),
-                ('rows', ctypes.c_int)]
+                ('rows', ctypes.c_int), ('limits', ctypes.c_int)]
 
 
 class Description(ctypes.Structure):
@@ -116,11 +117,12 @@ class Description(ctypes.Structure):
         ('strides', ctypes.c_size_t), ('strides_bytes', ctypes.c_size_t), ('tiles_bytes', ctypes.c_void_p),
         ('tiles_of_mask', ctypes.c_void_p)] + [
         (n, ctypes.c_int64) for n in ('before', 'after', 'period')] + [
-        ('names_heads', ctypes.c_int), ('state_chunk', ctypes.c_void_p),
+        ('names_heads', ctypes.c_int), ('in_parts', ctypes.c_int), ('state_chunk', ctypes.c_void_p),
         ('key_dtype', ctypes.c_int), ('value_dtype', ctypes.c_int), ('page', ctypes.c_void_p),
         ('saved_power', ctypes.c_int64), ('state_part', ctypes.c_void_p), ('state_keep', ctypes.c_void_p),
         ('chunk_sums', ctypes.c_void_p), ('outer_sums', ctypes.c_void_p), ('add_outer_sums', ctypes.c_void_p),
-        ('outer_chunk', ctypes.c_int64), ('outer_adds', ctypes.c_int), ('finish_gradients', ctypes.c_void_p)]
+        ('outer_chunk', ctypes.c_int64), ('outer_adds', ctypes.c_int), ('finish_gradients', ctypes.c_void_p),
+        ('has_sink', ctypes.c_int), ('open_keys', ctypes.c_int64), ('end_of_keys', ctypes.c_int64)]
 
 
 # The types of keys and values, by their numbers in enum attn_dtype.

@@ -12,7 +12,7 @@ import attnc.torch
 
 torch.set_num_threads(1)
 LIMIT = 100   # seconds until a process is ended
-RUNS = {2: (23, 42), 3: (30, 0, 35)}
+RUNS = {1: (65,), 2: (23, 42), 3: (30, 0, 35), 4: (0, 40, 1, 24), 7: (9, 0, 16, 1, 20, 12, 7)}
 
 
 def in_processes(count, folder, function):
@@ -50,7 +50,17 @@ def kernels():
     def gates(n, rng):
         return {'gate': -torch.rand(2, 4, n, generator=rng), 'beta': torch.rand(2, 4, n, generator=rng)}
     window = small('softmax_causal', mask='{window: {left: 9}}')
-    return {'linear': (small('linear_elu', block=8), lambda n, rng: {}),
+    def ids(n, rng):
+        return {'document': torch.arange(n, dtype=torch.int32).div(17, rounding_mode='floor').expand(2, n).contiguous()}
+    softmax = {'similarity': {'softmax': {}}, 'mask': 'causal'}
+    return {'packed': (small(softmax | {'name': 'packed', 'mask': {'all': ['causal', 'document']}}), ids),
+            'padded': (small(softmax | {'name': 'padded', 'mask': 'lengths'}), lambda n, rng: {
+                'lengths': torch.tensor([n - 9, 21], dtype=torch.int32)}),
+            'prefix': (small(softmax | {'name': 'prefixed', 'mask': {'any': ['causal', {'prefix': {'length': 33}}]}}),
+                       lambda n, rng: {}),
+            'sink': (small(softmax | {'name': 'sunk', 'normalize': {'sink': 'logit[h]'}, 'arrays': {
+                'logit': {'shape': ['H'], 'learned': True}}}), lambda n, rng: {'logit': torch.rand(4, generator=rng)}),
+            'linear': (small('linear_elu', block=8), lambda n, rng: {}),
             'hedgehog': (small('hedgehog'), lambda n, rng: {
                 word: torch.from_numpy(a) for word, a in small('hedgehog').init(1, heads=4, kv_heads=4).items()}),
             'gated': (small('gla', decay="{log: 'gate[b][h][t]'}", arrays="{gate: {shape: [B, H, Nk]}}"), lambda n, rng: {
@@ -120,7 +130,8 @@ def processes_compute_what_one_computes(folder):
         kernel._with_chain()
     check({name for name, (kernel, _) in made.items() if kernel._with_chain()} == {'linear', 'hedgehog', 'gated', 'local', 'delta'},
           'the chain')
-    check({name for name, (kernel, _) in made.items() if kernel._with_ring()} == {'bias', 'causal', 'window'}, 'the ring')
+    check({name for name, (kernel, _) in made.items() if kernel._with_ring()} == {'bias', 'causal', 'window', 'packed', 'padded', 'prefix',
+                                                                                      'sink'}, 'the ring')
     for count, runs in RUNS.items():
         def work(rank):
             parallel = attnc.torch.ContextParallel()
@@ -174,8 +185,8 @@ def raised(function):
 
 @case
 def exceptions_are_the_same_in_all_processes(folder):
-    causal, linear, sink = small('softmax_causal'), small('linear_elu', block=8), small('softmax_sink')
-    for kernel in causal, linear, sink:
+    causal, linear, decay = small('softmax_causal'), small('linear_elu', block=8), small('forgetting')
+    for kernel in causal, linear, decay:
         kernel._with_ranks()
     q = torch.ones(1, 4, 5, 8)
     undelivered = ('RuntimeError', 'softmax_causal: a message between processes was not delivered, because a process ended, '
@@ -189,7 +200,7 @@ def exceptions_are_the_same_in_all_processes(folder):
                  (lambda: causal(q, q, q, threads=1), 'process 0: softmax_causal: ContextParallel takes no out= and no'),
                  (lambda: causal(q, q, q) if rank else linear(q, q, q), ': the processes have other kernels, batches or'),
                  (lambda: causal(*[q[:, :4 - 2 * rank]] * 3), ': the processes have other kernels, batches or'),
-                 (lambda: sink(q, q, q), ': results for different keys cannot be merged'),
+                 (lambda: decay(q, q, q, gate=q[..., 0]), ': results for different keys cannot be merged'),
                  (lambda: linear(q, q[:, :, :4], q[:, :, :4]), 'linear_elu: the processes have other kernels, batches or'))
         with attnc.torch.use(), parallel:
             said = raised(lambda: torch.nn.functional.scaled_dot_product_attention(q, q, q))

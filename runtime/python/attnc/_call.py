@@ -357,6 +357,7 @@ class _Call:
         # The name of the size that gives the number of rows of q and k in this call. None if they have n_q and n_k
         # rows.
         self.tokens: str | None = None
+        self.of_all_keys: set[str] = set()  # parameters for keys of which the call has some
         self.in_one_row = False  # the tokens of all sequences are in one row of memory
         self.read: list[_Array] = []
         self.written: list[Any] = []
@@ -450,6 +451,7 @@ class _Call:
             word, value = p.keyword, given[p.name]
             of_tokens = self.tokens and p.name in binding.rows
             shape = [self.tokens if of_tokens and self.tokens and extent in ("n_q", "n_k") else
+                     "all_keys" if p.name in self.of_all_keys and extent == "n_k" else
                      1 if of_tokens and self.in_one_row and extent == "B" else extent for extent in p.shape]
             if value is None:
                 if not p.from_seed:

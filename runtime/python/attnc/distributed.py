@@ -26,8 +26,8 @@ _ENOT_DELIVERED = -17  # ATTN_ERANKS
 _UNSERVED = -15, -14  # ATTN_EFOLD, ATTN_ELENGTH
 _KEYS, _GRADIENTS = 101, 102  # tags of messages, other than those of attn_ranks_forward
 _SAYS = {-1: "the processes have other kernels, batches or numbers of heads, or an array has the wrong size",
-         -15: "results for different keys cannot be merged: positions count in another way than by their difference, or "
-              "a constant, a decay or 'delta' changes the denominator or the values",
+         -15: "results for different keys cannot be merged: a decay or 'delta' changes the weights or the values, or an array "
+              "has no rows of the process's keys",
          -14: "positions count by blocks, so that the tokens of each process must begin with a block"}
 
 _header._MEMBERS.update(_header._declarations("attnrt_ranks.h"))
@@ -113,8 +113,12 @@ class _Ranked(_Call):
         if binding.has_sums():
             self.tokens = "n_q"  # other arrays have the tokens of all processes
             self.problem.capacity = self.sizes["n_k"] = total
-        elif any(_is_of_pairs(p) for p in binding.parameters):
-            if any("n_k" in p.shape and not _is_of_pairs(p) for p in binding.parameters):
+            return
+        if binding.kernel.in_parts:
+            self.problem.all_keys = self.sizes["all_keys"] = total
+            self.of_all_keys = {p.name for p in binding.parameters if _is_of_all_keys(binding, p)}
+        if any(_is_of_pairs(p) for p in binding.parameters):
+            if any("n_k" in p.shape and not _is_of_pairs(p) and p.name not in self.of_all_keys for p in binding.parameters):
                 raise NotImplementedError(f"{binding.name}: ContextParallel cannot take an array of keys together with "
                                           "an array of queries and keys")
             self.sizes["n_k"] = total
@@ -204,9 +208,14 @@ def _is_of_pairs(p: _Parameter) -> bool:
     return "n_q" in p.shape and "n_k" in p.shape
 
 
+def _is_of_all_keys(binding: Any, p: _Parameter) -> bool:
+    """Returns True for `document` of a kernel whose calls have some keys: each process needs the ids of all tokens."""
+    return bool(binding.kernel.in_parts) and p.dtype == "i32" and "n_k" in p.shape and p.name not in binding.strides
+
+
 def _needs_total(binding: Any) -> bool:
-    """Returns True if an array has the keys of all processes."""
-    return any("n_k" in p.shape and (p.name not in binding.rows if binding.has_sums() else "n_q" in p.shape)
+    """Returns True if the call needs the number of keys of all processes."""
+    return bool(binding.kernel.in_parts) or any("n_k" in p.shape and (p.name not in binding.rows if binding.has_sums() else "n_q" in p.shape)
                for p in binding.parameters)
 
 
@@ -405,6 +414,26 @@ class ContextParallel:
         dist.all_reduce(number, group=self._group)
         return int(number)
 
+    def _with_all_ids(self, binding: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Returns the arrays, with the ids of the tokens of all processes instead of this one's own."""
+        made = dict(given)
+        for p in binding.parameters:
+            if not _is_of_all_keys(binding, p):
+                continue
+            own = given.get(p.name)
+            good = isinstance(own, Tensor) and own.ndim == 2 and own.dtype == torch.int32
+            sizes = [torch.zeros(2, dtype=torch.int64) for _ in self._messages.processes]
+            dist.all_gather(sizes, torch.tensor(list(own.shape) if good and own is not None else [-1, -1]), group=self._group)
+            batches, rows = ([int(one[number]) for one in sizes] for number in (0, 1))
+            if min(rows) < 0 or len(set(batches)) > 1 or own is None:
+                continue  # the call raises an exception for one of them
+            padded = own.new_zeros(batches[0], max(rows))
+            padded[:, :own.shape[1]] = own
+            parts = [torch.empty_like(padded) for _ in sizes]
+            dist.all_gather(parts, padded, group=self._group)
+            made[p.name] = torch.cat([part[:, :count] for part, count in zip(parts, rows)], 1)
+        return made
+
     def forward(self, kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, given: Mapping[str, Any],
                 seed: Optional[int], saved: Optional[Tensor]) -> Tensor:
         """Implements the operator attnc::forward. `saved` gets what backward() needs."""
@@ -413,6 +442,7 @@ class ContextParallel:
             ring = kernel._with_ring() if saved is not None else None
             binding = ring or kernel._with_ranks()
             total = self._total(k) if _needs_total(binding) else 0
+            given = self._with_all_ids(binding, given)
             call = _Ranked(binding, torch.get_num_threads(), seed)
             call.problem.foldable = self._foldable and binding.has_sums()
             arrays = call.take(q, k, v, given, total)
@@ -444,6 +474,7 @@ class ContextParallel:
             names = [name for name, is_wanted in zip(binding.gradients, wanted) if is_wanted]
             if ring is not None:
                 call = _Backward(self, kernel, ring, seed, self._total(k) if _needs_total(ring) else 0, saved)
+                given = self._with_all_ids(ring, given)
             else:
                 call = _BackwardOfSums(self, kernel, binding, seed)
             result = binding._backward(q, k, v, out, dout, given, seed, None, names, {}, 0, call)[0]
