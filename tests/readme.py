@@ -17,6 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE]
 
 import installed
+import quick
 from installed import TEXT
 from suite import ROOT, Skip, Suite, check, compiler, execute
 
@@ -83,7 +84,7 @@ class Place(installed.Place):
 
     def __init__(self, suite, folder):
         super().__init__(suite, folder, 'new')
-        self.environment |= {'PATH': suite.quick + ':' + self.environment['PATH'], 'ATTNC_CFLAGS': '-O0'}
+        self.environment |= {'PATH': suite.quick + ':' + self.environment['PATH']} | suite.short
         self.write('longformer.yaml', texts(README, 'Ten lines of YAML')[0])
 
     def shell(self, commands, **options):
@@ -564,6 +565,7 @@ def main():
     os.mkdir(suite.quick)
     with open(suite.quick + '/cc', 'w') as f: f.write('#!/bin/sh\nexec %s "$@" -O0\n' % compiler('clang'))
     os.chmod(suite.quick + '/cc', 0o755)
+    suite.short = {} if suite.options.list else quick.short(suite.folder)
     for function, arguments in CASES:
         name = '-'.join([function.__name__, *arguments[1:]])
         suite.case(name.replace(' ', '_'), one, suite, function, *arguments)
