@@ -12,7 +12,7 @@ static uint64_t splitmix64(uint64_t x)
 }
 
 /* Returns the index of the first of n sorted numbers that is at least x. Returns n if all are smaller. */
-static int64_t place(const int64_t *sorted, int64_t n, int64_t x)
+static int64_t at_least(const int64_t *sorted, int64_t n, int64_t x)
 {
     int64_t low = 0, high = n;
     while (low < high) {
@@ -35,7 +35,7 @@ void attn_draw(struct attn_draw *draw)
             for (; n < among; n++) number[n] = n;
         const uint64_t key = splitmix64(splitmix64(draw->seed) ^ (uint64_t)a);
         for (uint64_t t = 0; n < among && n < draw->count; t++) {
-            const int64_t x = (int64_t)(splitmix64(key ^ t) % (uint64_t)among), at = place(number, n, x);
+            const int64_t x = (int64_t)(splitmix64(key ^ t) % (uint64_t)among), at = at_least(number, n, x);
             if (at < n && number[at] == x) continue;
             for (int64_t k = n++; k > at; k--) number[k] = number[k - 1];
             number[at] = x;
@@ -49,7 +49,7 @@ void attn_draw_listed(struct attn_draw *draw, const int32_t *number)
     for (int64_t a = draw->first; a <= draw->last; a++, number += draw->count) {
         int64_t *const list = draw->list + (a - draw->first) * (draw->count + 1), n = 0;
         for (int64_t t = 0; t < draw->count; t++) {
-            const int64_t at = place(list + 1, n, number[t]);
+            const int64_t at = at_least(list + 1, n, number[t]);
             if (number[t] < 0 || (at < n && list[1 + at] == number[t])) continue;
             for (int64_t k = n++; k > at; k--) list[1 + k] = list[k];
             list[1 + at] = number[t];
@@ -62,7 +62,7 @@ int attn_drawn(const struct attn_draw *draw, int64_t a, int64_t b)
 {
     if (a < draw->first || a > draw->last) return 0;
     const int64_t *const list = draw->list + (a - draw->first) * (draw->count + 1);
-    const int64_t at = place(list + 1, list[0], b);
+    const int64_t at = at_least(list + 1, list[0], b);
     return at < list[0] && list[1 + at] == b;
 }
 
