@@ -47,7 +47,7 @@ def checked(folder, suite, name, seed, fault):
     if fault:
         with open(folder + '/spoiling-cc', 'w') as f:
             f.write('#!/bin/sh\nfor word; do case $word in *.c) cp "$word" "%s"; sed -i "%s" "$word"; ! cmp -s "$word" '
-                    '"%s" || exit 1 ;; esac; done\nexec gcc "$@" -O0\n' % (folder + '/kept', fault, folder + '/kept'))
+                    '"%s" || exit 1 ;; esac; done\nexec quick-cc "$@" -O0\n' % (folder + '/kept', fault, folder + '/kept'))
         os.chmod(folder + '/spoiling-cc', 0o755)
         environment |= {'ATTNC_CC': 'spoiling-cc', 'PATH': folder + os.pathsep + environment['PATH']}
     done = execute([suite.attnc, 'check', path, '--seed', seed, '--target', 'native'], env=environment, timeout=900)

@@ -21,7 +21,7 @@ import answers
 import definitions
 import quick
 from autograd_venv import autograd
-from kernel import RUNTIME, SANITIZED, Objects, Problem, Strides, compiled, done_well, optimised, runtime_sources
+from kernel import RUNTIME, SANITIZED, Objects, Problem, Strides, compiled, done_well, optimised, runtime_sources, with_report
 from processor import MACHINE, SLOWER_TOO, missing_flags, targets_of
 from stored import HALVES, rounded
 from suite import WHOLE, Failure, Skip, Suite, check, compiler, execute
@@ -573,12 +573,15 @@ def memory(folder, suite, spec):
     path, spec = write_spec(folder, spec)
     name = spec['name']
     done_well([suite.attnc, path, '-o', folder, '--target', 'native'], folder)
-    line = [compiler('clang'), '-O0', '-g1', *SANITIZED]
-    done_well([*line, '-I', RUNTIME, '-I', folder, '-o', 'driver', name + '.c', *driver(suite, 'memory', line, name)],
-              folder)
-    done = execute(['./driver', *(['alone'] if 'delta' in spec else [])], cwd=folder, timeout=600)
-    check(done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:])
-    return ''
+
+    def test(debug):
+        line = [compiler('clang'), '-O0', *debug, *SANITIZED]
+        done_well([*line, '-I', RUNTIME, '-I', folder, '-o', 'driver', name + '.c',
+                   *driver(suite, 'memory' + ''.join(debug), line, name)], folder)
+        done = execute(['./driver', *(['alone'] if 'delta' in spec else [])], cwd=folder, timeout=600)
+        check(done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:])
+        return ''
+    return with_report(test)
 
 
 def checked(folder, suite, spec, spoil):
@@ -587,7 +590,7 @@ def checked(folder, suite, spec, spoil):
     environment = dict(suite.environment)
     if spoil:
         with open(folder + '/spoiling-cc', 'w') as f:
-            f.write('#!/bin/sh\nfor word; do case $word in *.c) sed -i "%s" "$word" ;; esac; done\nexec gcc "$@" -O0\n'
+            f.write('#!/bin/sh\nfor word; do case $word in *.c) sed -i "%s" "$word" ;; esac; done\nexec quick-cc "$@" -O0\n'
                     % spoil)
         os.chmod(folder + '/spoiling-cc', 0o755)
         environment |= {'ATTNC_CC': 'spoiling-cc', 'PATH': folder + os.pathsep + environment['PATH'],

@@ -417,6 +417,16 @@ def done_well(line, folder):
     check(done.returncode == 0, ' '.join(line) + '\n' + done.stderr[-2000:])
 
 
+def with_report(test):
+    """Calls test([]). After a failure, calls test(['-g1']), whose sanitizers name lines. Debug information takes a quarter of the
+    time of a compilation."""
+    try:
+        return test([])
+    except Failure as failure:
+        test(['-g1'])
+        raise failure   # it does not fail every time
+
+
 def optimised(n, every):
     """Returns whether the n-th kernel of a suite is compiled with -O2 as users do, which takes ten to twenty times as long as
     -O0. `./dev test whole` does so four times as often."""

@@ -20,6 +20,7 @@ import yaml
 
 import backward
 import definitions
+import quick
 import random_masks
 from answers import draw
 from autograd_venv import autograd
@@ -136,9 +137,9 @@ def kernels(folder, suite, spec, cc='clang', plain=False, pairs=False):
     emulated = ['-DATTN_EMULATE_TILES', '-Wno-psabi', *['-march=native'] * (units or not plain)]
     if pairs: emulated = SLOWER_TOO.split()
     for name, options in [('emulated', emulated)] + [('units', [])] * units:
-        done_well([compiler(cc), '-O0', '-fopenmp', '-fPIC', '-shared', '-Wall', '-Wextra', '-Wpedantic', '-Werror',
-                   *options, '-I', RUNTIME, '-I', folder, '-o', name + '.so', 'matrix.c', *runtime_objects(suite),
-                   '-lm'], folder)
+        for line in quick.lines(compiler(cc), ['-O0', '-Wall', '-Wextra', '-Wpedantic', '-Werror', *options, '-I', RUNTIME, '-I', folder],
+                                'matrix.c', name + '.so', *runtime_objects(suite)):
+            done_well(line, folder)
         made.append(Kernel(os.path.join(folder, name + '.so'), 'matrix'))
     with open(os.path.join(folder, 'matrix.c')) as f:
         return definitions.load(path), made[0], (made + [None])[1], 'unit_dot_' in f.read()

@@ -18,7 +18,7 @@ import numpy as np
 import yaml
 
 import definitions
-from kernel import (RUNTIME, SANITIZED, Kernel, Made, Objects, best_target, compiled, done_well, inputs,
+from kernel import (RUNTIME, SANITIZED, Kernel, Made, Objects, best_target, compiled, done_well, inputs, with_report,
                     optimised, runtime_sources, usual)
 from processor import OF_LINEAR_FORMS, missing_flags
 from stored import HALVES, rounded
@@ -166,8 +166,9 @@ class Emitted(Made):
         return self.once('here', make)
 
     def build(self, key, source, command, sources, out, link=()):
-        # The runtime is compiled with -O2, because every kernel runs it.
-        objects = self.suite.objects.of(key.removesuffix('-quick'), [*command, '-O2'], sources)
+        # Where the kernel may have -O2, so has the runtime, which every kernel runs.
+        level = [] if '-fsanitize' in ' '.join(command) or '-fopenmp' not in command else ['-O2']
+        objects = self.suite.objects.of(key.replace('-quick', ''), [*command, *level], sources)
 
         def make():
             path = os.path.join(self.folder, out)
@@ -184,8 +185,9 @@ class Emitted(Made):
                           'lib%s%s.so' % (self.name, '' if openmp else '_serial'), ['-shared'])
         return Kernel(path, self.name)
 
-    def driver(self, key, cc, flags, link):
-        command = [compiler(cc), '-std=gnu11', '-g1', '-DKERNEL=kernel_under_test', *flags]
+    def driver(self, key, cc, flags, link, debug):
+        command = [compiler(cc), '-std=gnu11', *debug, '-DKERNEL=kernel_under_test', *flags]
+        key += ''.join(debug)
         return self.build(key, self.here(), command, [*runtime_sources(), os.path.join(HERE, 'driver.c')],
                           'driver-' + key, [*link, '-Wl,--defsym=kernel_under_test=%s_kernel' % self.name])
 
@@ -582,15 +584,18 @@ def hostile(folder, suite, name, spec):
         yaml.safe_dump({'name': name, 'dtype': 'f32', 'shape': {'head_dim': 8, 'value_dim': 12}} | spec, f,
                        sort_keys=False)
     done_well([suite.attnc, path, '-o', folder, '--target', 'generic'], folder)
-    line = [compiler('clang'), '-O0', '-g1', '-fsanitize=address,undefined', '-fno-sanitize-recover=all']
-    objects = suite.objects.of('hostile', [*line, '-DKERNEL=kernel_under_test'],
-                               [*runtime_sources(), os.path.join(HERE, 'hostile_driver.c')])
-    done_well([*line, '-I', RUNTIME, name + '.c', *objects, '-Wl,--defsym=kernel_under_test=%s_kernel' % name, '-lm',
-               '-o', 'hostile'], folder)
-    done = execute([os.path.join(folder, 'hostile')], timeout=300,
-                   env=dict(os.environ, ASAN_OPTIONS='detect_leaks=0', UBSAN_OPTIONS='print_stacktrace=1'))
-    check(done.returncode == 0, done.stdout + done.stderr[-3000:])
-    return done.stdout.strip()
+
+    def test(debug):
+        line = [compiler('clang'), '-O0', *debug, '-fsanitize=address,undefined', '-fno-sanitize-recover=all']
+        objects = suite.objects.of('hostile' + ''.join(debug), [*line, '-DKERNEL=kernel_under_test'],
+                                   [*runtime_sources(), os.path.join(HERE, 'hostile_driver.c')])
+        done_well([*line, '-I', RUNTIME, name + '.c', *objects, '-Wl,--defsym=kernel_under_test=%s_kernel' % name, '-lm',
+                   '-o', 'hostile'], folder)
+        done = execute([os.path.join(folder, 'hostile')], timeout=300,
+                       env=dict(os.environ, ASAN_OPTIONS='detect_leaks=0', UBSAN_OPTIONS='print_stacktrace=1'))
+        check(done.returncode == 0, done.stdout + done.stderr[-3000:])
+        return done.stdout.strip()
+    return with_report(test)
 
 
 def driver(folder, emitted, key):
@@ -602,18 +607,21 @@ def driver(folder, emitted, key):
             raise Skip('there is no libarcher.so for ' + compiler('clang'))
         environment |= {'OMP_TOOL_LIBRARIES': where, 'LD_LIBRARY_PATH': os.path.dirname(os.path.realpath(where))}
     if emitted.name in WITH_TABLES: checks = checks.replace('workspace', '')
-    path = emitted.driver(key, cc, flags, [WRAP] if '-DCOUNT_ALLOCATIONS' in flags else [])
-    before = []
-    for _ in range(2):
-        done = execute([*before, path, *checks.split()], env=environment, timeout=600, signals=True)
-        if 'unexpected memory mapping' not in done.stderr:
-            break
-        before = ['setarch', '-R']   # turns off Linux's random addresses, which the sanitizer may not support
-    said = [line for line in done.stdout.splitlines() if not line.startswith('info ')]
-    lines = '\n'.join(said[:8] + done.stderr.strip().splitlines()[:25])
-    check(done.returncode == 0 and not done.stderr.strip(),
-          'exit status %d\n%s\nreproduce: %s %s' % (done.returncode, lines, path, checks))
-    return ' '.join(line[5:] for line in done.stdout.splitlines() if line.startswith('info ')) or None
+
+    def test(debug):
+        path = emitted.driver(key, cc, flags, [WRAP] if '-DCOUNT_ALLOCATIONS' in flags else [], debug)
+        before = []
+        for _ in range(2):
+            done = execute([*before, path, *checks.split()], env=environment, timeout=600, signals=True)
+            if 'unexpected memory mapping' not in done.stderr:
+                break
+            before = ['setarch', '-R']   # turns off Linux's random addresses, which the sanitizer may not support
+        said = [line for line in done.stdout.splitlines() if not line.startswith('info ')]
+        lines = '\n'.join(said[:8] + done.stderr.strip().splitlines()[:25])
+        check(done.returncode == 0 and not done.stderr.strip(),
+              'exit status %d\n%s\nreproduce: %s %s' % (done.returncode, lines, path, checks))
+        return ' '.join(line[5:] for line in done.stdout.splitlines() if line.startswith('info ')) or None
+    return with_report(test)
 
 
 def main():
