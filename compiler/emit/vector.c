@@ -93,6 +93,12 @@ static bool is_roomy(const struct target *target)
     return target->registers > 16 && target->vector_bytes == 64;
 }
 
+/* Returns the rows of a block that is one vector wide. With 16 registers, 8 rows were no faster than 6. */
+static int tall_rows(const struct emitter *e)
+{
+    return e->c->target->registers > 16 && e->rows < 16 ? 16 : e->rows;
+}
+
 /* Sets the template names that depend on the target and the kernel. */
 static void set_all(struct template_names *x, const struct emitter *e)
 {
@@ -129,6 +135,8 @@ static void set_all(struct template_names *x, const struct emitter *e)
     }
     set_sums(x, e->lanes, target->vector_bytes / e->lanes);
     template_set_number(x, "ROWS", e->rows);
+    template_set_number(x, "TALL", tall_rows(e));
+    template_set_number(x, "HAS_TALL", tall_rows(e) > e->rows);
     template_set_number(x, "VECTORS", e->vectors);
     template_set_number(x, "REGISTERS", target->registers);
     template_set_number(x, "DECAYED_KEYS", e->decayed_keys);

@@ -18,6 +18,8 @@
 #define MATRIX_UNITS 0
 #define COMPENSATED 1
 #define ROWS 3
+#define TALL 8
+#define HAS_TALL 1
 #define VECTORS 2
 #define AHEAD 64
 #define IS_EARLY 1

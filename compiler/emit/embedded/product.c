@@ -93,10 +93,25 @@ TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, con
     const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int update BY_PARAMETER,
     const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)
 {
-    vec_T sum[ROWS][VECTORS];
+    vec_T sum[TALL][VECTORS];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_T){0};
-    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+    int64_t t = 0;
+#if HAS_TALL && !PAIRED
+    for (; rows > ROWS && t + 2 <= steps; t += 2, a += 2 * a_step, b += 2 * b_step) {
+        const REAL *row[TALL];
+        UNROLL for (int r = 0; r < rows; r += 4) {
+            row[r] = a + r * a_row;
+            /* Without this, compilers compute the address of each row from that of the row before. */
+            if (a_row != 1) __asm__("" : "+r"(row[r]));
+        }
+        UNROLL for (int k = 0; k < 2; k++) {
+            const vec_T x = load_T(b + k * b_step);
+            UNROLL for (int r = 0; r < rows; r++) sum[r][0] += row[r & -4][(r & 3) * a_row + k * a_step] * x;
+        }
+    }
+#endif
+    for (; t < steps; t++, a += a_step, b += b_step) {
 #if PAIRED
         mask_T x[VECTORS];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_paired_T(b + v * 2 * LANES);
@@ -190,7 +205,18 @@ TARGET APART void narrow_T(int64_t lanes, int64_t rows, int64_t steps, int64_t s
 #if COMPENSATED
             REAL *const left = compensation ? compensation + x : NULL;
 #endif
-            for (int64_t r = 0; r < rows; r += ROWS)
+            int64_t r = 0;
+#if HAS_TALL && !PAIRED
+            /* ROWS sums of one vector are too few to hide the latency of an addition. */
+            for (; r + TALL <= rows && (a_row == 1 || a_step == 1); r += TALL)
+                if (a_row == 1)
+                    block_T(TALL, 1, some, from + r, 1, a_step, b + t * b_step + x, b_step, c + r * c_row + x, c_row,
+                        now, f COMPENSATION_OF_ROW NOT_EARLY);
+                else
+                    block_T(TALL, 1, some, from + r * a_row, a_row, 1, b + t * b_step + x, b_step,
+                        c + r * c_row + x, c_row, now, f COMPENSATION_OF_ROW NOT_EARLY);
+#endif
+            for (; r < rows; r += ROWS)
                 switch (min(rows - r, ROWS)) {
         default: block_T(ROWS, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + IN_PER_REAL x, b_step,
             c + r * c_row + x, c_row, now BY_ARGUMENT, f COMPENSATION_OF_ROW NOT_EARLY); break;
