@@ -5,7 +5,9 @@
      almost 0.
    - This runs after stabilise, which would otherwise make these exponentials relative to a maximum.
    Products: factors and divisors that do not depend on both the query and the key are multiplied first, so that they
-   are loop-invariant. a[h] * x / f(i) * 2 becomes x * (a[h] * 2 / f(i)), where x depends on both. */
+   are loop-invariant. a[h] * x / f(i) * 2 becomes x * (a[h] * 2 / f(i)), where x depends on both.
+   Quotients: x / s becomes x * (1 / s) if s is the sum of a row's exponentials, which is at least 1, and x has further
+   axes. A division takes as long as 10 to 20 products. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -165,6 +167,32 @@ static void rewrite_products(struct graph *g, struct value *map)
     if (on_pairs(own & sequences)) map->expr = with_products(g, map, sequences, map->expr);
 }
 
+/* ---- quotients ---- */
+
+/* Whether v is the sum of exponentials relative to their maximum. It is 0 without terms, and otherwise at least 1, so
+   that its reciprocal is no subnormal number. */
+static bool is_sum_of_exponentials(const struct graph *g, const struct value *v)
+{
+    if (v->op != GRAPH_REDUCE || v->fold != FOLD_SUM || v->online < 0 || v->power) return false;
+    const struct expr *const term = g->value[v->operand[0].of].expr;
+    return term && term->op == EXPR_EXP2 && term->arg[0]->op == EXPR_SUB && term->arg[0]->arg[1]->op == EXPR_OPERAND &&
+           g->value[v->operand[0].of].operand[term->arg[0]->arg[1]->integer].of == v->online;
+}
+
+/* Returns e with reciprocals of sums of exponentials that have fewer axes than the map. */
+static const struct expr *with_reciprocals(const struct graph *g, const struct value *map, const struct expr *e)
+{
+    const struct expr *arg[3] = {NULL, NULL, NULL};
+    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = with_reciprocals(g, map, e->arg[k]);
+    if (e->op != EXPR_DIV || e->type != TYPE_REAL || arg[1]->op != EXPR_OPERAND)
+        return expr_arity(e->op) ? expr_with_args(g->module, e, arg) : e;
+    const struct ref *const by = &map->operand[arg[1]->integer];
+    if (by->rank == map->rank || !is_sum_of_exponentials(g, &g->value[by->of]))
+        return expr_with_args(g->module, e, arg);
+    return expr_make(g->module, EXPR_MUL, arg[0], expr_make(g->module, EXPR_DIV, expr_real(g->module, 1), arg[1], NULL),
+                     NULL);
+}
+
 void pass_strength_reduce(struct compilation *c)
 {
     for (int v = 0; v < c->graph->values; v++) {
@@ -172,5 +200,6 @@ void pass_strength_reduce(struct compilation *c)
         if (value->op != GRAPH_MAP) continue;
         value->expr = rewritten(c->graph->module, value->expr);
         rewrite_products(c->graph, value);
+        value->expr = with_reciprocals(c->graph, value, value->expr);
     }
 }
