@@ -494,6 +494,33 @@ def several_threads_call_it(folder):
 
 
 @case
+def repeated_calls_write_a_given_array(folder):
+    made = small('softmax_causal')
+    q, k, v = arrays(H=8, G=4, n=9, m=9)
+    wanted, out = made(q, k, v), np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype)
+    wide = np.full((*out.shape[:-1], 2 * out.shape[-1]), 7, q.dtype)
+    for n in range(3):
+        out[:] = 5
+        check(made(q, k, v, out=out) is out, 'another array is returned')
+        close(out, wanted, 0, 'call %d' % n)
+        made(q, k, v, out=wide[..., :out.shape[-1]])
+        close(wide[..., :out.shape[-1]], wanted, 0, 'call %d, rows with gaps' % n)
+        check((wide[..., out.shape[-1]:] == 7).all(), 'elements between rows are written')
+    # The layouts are those of known calls, so that only addresses and flags can be refused.
+    room = np.zeros(2 * q.size, q.dtype)
+    for at in 0, q.size // 2, q.size:
+        one = room[at:at + q.size].reshape(q.shape)
+        one[:] = q
+        if at < q.size:
+            refuses(lambda: made(one, k, v, out=room[:out.size].reshape(out.shape)), ValueError, 'out shares memory with q, which is read while out is written')
+    close(made(one, k, v, out=room[:out.size].reshape(out.shape)), wanted, 0, 'next to q')
+    out.flags.writeable = False
+    refuses(lambda: made(q, k, v, out=out), ValueError, 'out is read-only…')
+    room = np.zeros(4 * out.size + 1, 'u1')[1:].view(out.dtype).reshape(out.shape)
+    refuses(lambda: made(q, k, v, out=room), ValueError, 'out is not aligned…')
+
+
+@case
 def a_forked_process_computes(folder):
     made = small('softmax_causal')
     q, k, v = arrays(H=8, G=8, n=64, m=64)

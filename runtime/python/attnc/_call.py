@@ -211,21 +211,21 @@ class Binding:
             raise TypeError(f"saved is a {type(saved).__name__}; expected {self.name}.Saved()")
         self.check_stored()
         v = k if self.values_are_keys else v
-        if out is None and saved is None and statistics is False:
-            key = key_of(self, q, k, v, given, seed, threads)
+        if saved is None and statistics is False:
+            key = key_of(self, q, k, v, given, seed, threads, out)
             if key is not None:
-                return self.forward_again(key, q, k, v, given, seed, threads)
+                return self.forward_again(key, q, k, v, given, seed, threads, out)
         return self._forward(q, k, v, given, seed, out, threads, saved, statistics)[0]
 
     def forward_again(self, key: tuple[Any, ...], q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None,
-                      threads: int) -> Any:
+                      threads: int, out: Any = None) -> Any:
         """Runs forward() for a key of key_of. Calls with equal keys differ only in addresses and in the values of
         numbers. So only the first of them is checked."""
         calls = _calls()
         known = calls.known(key)
-        if known is not None:
-            return known.call(q, k, v, given)
-        made, call, target = self._forward(q, k, v, given, seed, None, threads, None)
+        if known is not None and (out is None or known.is_apart(out, q, k, v)):
+            return known.call(q, k, v, given, out=out)
+        made, call, target = self._forward(q, k, v, given, seed, out, threads, None)
         calls.keep(key, call, self.forward_function, target, q)
         return made
 

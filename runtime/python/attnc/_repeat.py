@@ -6,7 +6,7 @@ import functools
 import sys
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
-from ._arrays import _aligned, _Array, _BYTES, _is, _Number
+from ._arrays import _aligned, _Array, _BYTES, _extent, _is, _Number
 from ._threads import _local, _room, _teams
 
 if TYPE_CHECKING:
@@ -95,10 +95,27 @@ def key_of_parameters(given: Mapping[str, Any], gradients: bool = False) -> tupl
     return tuple(key)
 
 
-def key_of(binding: Binding, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None,
-           threads: int) -> tuple[Any, ...] | None:
+def _key_of_out(out: Any, q: Any, given: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Returns the part of a key that describes an array for the result. Returns None if it is not plain, or if there
+    are other arrays with which it could share memory."""
+    if not all(value is None or type(value) in (float, int) for value in given.values()):
+        return None
+    if type(out).__module__ == "numpy":
+        plain = type(out) is type(q) and out.flags.writeable
+        return (out.shape, out.strides, out.dtype) if plain else None
+    plain = _is(q, "torch", "Tensor") and type(out) in _plain_kinds(sys.modules["torch"]) and out.is_cpu
+    if not plain or out.layout is not sys.modules["torch"].strided or out.is_neg() or out.requires_grad:
+        return None
+    return out.shape, out.stride(), out.dtype
+
+
+def key_of(binding: Binding, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None, threads: int,
+           out: Any = None) -> tuple[Any, ...] | None:
     """Returns a key for a call of forward() with NumPy arrays or PyTorch tensors. Returns None if the call has no
     key."""
+    if out is not None:
+        of_out, key = _key_of_out(out, q, given), key_of(binding, q, k, v, given, seed, threads)
+        return None if of_out is None or key is None else (*key, "out", *of_out)
     if _is(q, "torch", "Tensor"):
         return key_of_tensors(binding, q, k, v, given, False, seed, threads)
     key = _key_of_arrays(binding, q, k, v, seed, threads)
@@ -171,6 +188,8 @@ class _Forward(_Again):
         super().__init__(call, function, q)
         self.state = state
         shape, self.unaligned = tuple(target.shape), _BYTES[target.dtype] - 1
+        # The bytes from the first address of out, q, k and v to the end of each.
+        self.bytes_of_out, *self.bytes_read = (end - begin for begin, end, *_ in map(_extent, (target, *call.read[:3])))
         self.empty: Callable[[Any], Any]
         if type(q).__module__ == "numpy":
             numpy = sys.modules["numpy"]
@@ -181,6 +200,13 @@ class _Forward(_Again):
             if shape == tuple(q.shape):  # empty_like takes half the time of new_empty
                 self.empty = functools.partial(torch.empty_like, memory_format=torch.contiguous_format)
 
+    def is_apart(self, out: Any, *read: Any) -> bool:
+        """Whether `out` is aligned, and neither q, k nor v is in the memory that it spans."""
+        at = self.address(out)
+        end = at + self.bytes_of_out
+        return not at & self.unaligned and all(end <= begin or begin + bytes_ <= at for begin, bytes_ in
+                                               zip(map(self.address, read), self.bytes_read))
+
     def empty_of(self, q: Any) -> Callable[[Any], Any]:
         """Returns a function that does the same as self.empty for q and tensors of the same layout."""
         like, made = sys.modules["torch"].empty_like, self.empty(q)
@@ -188,8 +214,9 @@ class _Forward(_Again):
         return like if plain.shape == made.shape and plain.stride() == made.stride() else self.empty
 
     def call(self, q: Any, k: Any, v: Any, given: Mapping[str, Any] | None = None, saved: int | None = None,
-             seed: int | None = None) -> Any:
-        address, out = self.address, self.empty(q)
+             seed: int | None = None, out: Any = None) -> Any:
+        address = self.address
+        out = self.empty(q) if out is None else out
         at_q, at_k, at_v = address(q), address(k), address(v)
         if (at_q | at_k | at_v) & self.unaligned:
             self.refuse("q, k or v")
