@@ -48,7 +48,8 @@ TARGET INLINE void some_columns_T(const int rows, const int direct, const int64_
         UNROLL for (int r = 0; r < rows; r++)
             UNROLL for (int n = 0; n < ABREAST; n++) sum[r][n] = (vec_T){0};
 #if ROOMY
-        fetch_T(ask[1] - ask[0], steps, ahead + (k + ask[0]) * b_row, b_row);
+        /* Without the limit, gcc 12 warns of an endless loop. */
+        fetch_T(min(ask[1] - ask[0], ABREAST), steps, ahead + (k + ask[0]) * b_row, b_row);
         UNROLL for (int64_t s = 0; s < steps; s += LANES) {
 #else
         if (ask[1]) fetch_T(ABREAST, steps, ahead + k * b_row, b_row);
