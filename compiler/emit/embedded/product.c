@@ -495,9 +495,10 @@ TARGET INLINE void some_rows_T(const int vectors, int64_t steps, const int64_t s
 {
     const int64_t part = steps > 2 * span ? span : steps;
     vec_T sum[8], whole[8];
+    UNROLL for (int v = 0; v < 8; v++) whole[v] = (vec_T){0}; /* gcc 12 warns if only `vectors` of them are set */
     for (int64_t first = 0; first < steps; first += part) {
         const int64_t end = min(first + part, steps);
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_T){0};
+        UNROLL for (int v = 0; v < 8; v++) sum[v] = (vec_T){0};
         for (int64_t t = first; t < end; t++) {
             const REAL y = b[t * b_step];
             UNROLL for (int v = 0; v < vectors; v++) sum[v] += y * load_T(a + t * a_step + v * LANES);
