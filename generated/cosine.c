@@ -335,10 +335,23 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
-    vec_v4 sum[6][4];
+    vec_v4 sum[16][4];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
-    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+    int64_t t = 0;
+    for (; rows > 6 && t + 2 <= steps; t += 2, a += 2 * a_step, b += 2 * b_step) {
+        const float *row[16];
+        UNROLL for (int r = 0; r < rows; r += 4) {
+            row[r] = a + r * a_row;
+            /* Without this, compilers compute the address of each row from that of the row before. */
+            if (a_row != 1) __asm__("" : "+r"(row[r]));
+        }
+        UNROLL for (int k = 0; k < 2; k++) {
+            const vec_v4 x = load_v4(b + k * b_step);
+            UNROLL for (int r = 0; r < rows; r++) sum[r][0] += row[r & -4][(r & 3) * a_row + k * a_step] * x;
+        }
+    }
+    for (; t < steps; t++, a += a_step, b += b_step) {
         vec_v4 x[4];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
         UNROLL for (int v = 0; v < vectors; v++)
@@ -420,7 +433,16 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
         for (int64_t x = 0; x < lanes; x += 16) {
             const float *const f = factor ? factor + x : NULL;
             float *const left = compensation ? compensation + x : NULL;
-            for (int64_t r = 0; r < rows; r += 6)
+            int64_t r = 0;
+            /* 6 sums of one vector are too few to hide the latency of an addition. */
+            for (; r + 16 <= rows && (a_row == 1 || a_step == 1); r += 16)
+                if (a_row == 1)
+                    block_v4(16, 1, some, from + r, 1, a_step, b + t * b_step + x, b_step, c + r * c_row + x, c_row,
+                        now, f, left ? left + r * c_row : NULL, 0);
+                else
+                    block_v4(16, 1, some, from + r * a_row, a_row, 1, b + t * b_step + x, b_step,
+                        c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0);
+            for (; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
             c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
@@ -742,12 +764,13 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
             const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
             float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
-            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            /* result = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 row_sum_9 = load_v4(row_sum + i);
                 const mask_v4 t_10 = row_sum_9 == 0.0f;
+                const vec_v4 t_11 = 1.0f / row_sum_9;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_10, splat_v4(0.0f), load_v4(sum + e * 32 + i) / row_sum_9));
+                    store_v4(result + e * 32 + i, pick_v4(t_10, splat_v4(0.0f), load_v4(sum + e * 32 + i) * t_11));
                 }
             }
             /* out = result, transposed back */
@@ -1025,13 +1048,13 @@ TARGET_v4 APART void cosine_few_queries_v4(const struct call *call, int64_t task
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
                 const float carried_sum_15 = carried_sum[r];
                 store_v4(result + r * 64 + e, (carried_sum_15 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
-                    / carried_sum_15);
+                    * (1.0f / carried_sum_15));
             }
         }
     }
@@ -1239,7 +1262,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
-    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+    int64_t t = 0;
+    for (; t < steps; t++, a += a_step, b += b_step) {
         vec_v3 x[2];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
         UNROLL for (int r = 0; r < rows; r++) {
@@ -1318,7 +1342,8 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
         for (int64_t x = 0; x < lanes; x += 8) {
             const float *const f = factor ? factor + x : NULL;
             float *const left = compensation ? compensation + x : NULL;
-            for (int64_t r = 0; r < rows; r += 6)
+            int64_t r = 0;
+            for (; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
             c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
@@ -1642,12 +1667,13 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
             const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
             float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
-            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            /* result = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 row_sum_9 = load_v3(row_sum + i);
                 const mask_v3 t_10 = row_sum_9 == 0.0f;
+                const vec_v3 t_11 = 1.0f / row_sum_9;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_10, splat_v3(0.0f), load_v3(sum + e * 16 + i) / row_sum_9));
+                    store_v3(result + e * 16 + i, pick_v3(t_10, splat_v3(0.0f), load_v3(sum + e * 16 + i) * t_11));
                 }
             }
             /* out = result, transposed back */
@@ -1925,13 +1951,13 @@ TARGET_v3 APART void cosine_few_queries_v3(const struct call *call, int64_t task
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
                 const float carried_sum_15 = carried_sum[r];
                 store_v3(result + r * 64 + e, (carried_sum_15 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
-                    / carried_sum_15);
+                    * (1.0f / carried_sum_15));
             }
         }
     }
@@ -2128,7 +2154,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
-    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+    int64_t t = 0;
+    for (; t < steps; t++, a += a_step, b += b_step) {
         vec_any x[2];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
         UNROLL for (int r = 0; r < rows; r++) {
@@ -2207,7 +2234,8 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
         for (int64_t x = 0; x < lanes; x += 4) {
             const float *const f = factor ? factor + x : NULL;
             float *const left = compensation ? compensation + x : NULL;
-            for (int64_t r = 0; r < rows; r += 6)
+            int64_t r = 0;
+            for (; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
             c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
@@ -2531,13 +2559,13 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
             const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
             float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
-            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            /* result = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any row_sum_9 = load_any(row_sum + i);
                 const mask_any t_10 = row_sum_9 == 0.0f;
+                const vec_any t_11 = 1.0f / row_sum_9;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_10, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_9));
+                    store_any(result + e * 16 + i, pick_any(t_10, splat_any(0.0f), load_any(sum + e * 16 + i) * t_11));
                 }
             }
             /* out = result, transposed back */
@@ -2810,13 +2838,13 @@ APART void cosine_few_queries_any(const struct call *call, int64_t task, const s
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
                 const float carried_sum_15 = carried_sum[r];
                 store_any(result + r * 64 + e, (carried_sum_15 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
-                    e) / carried_sum_15);
+                    e) * (1.0f / carried_sum_15));
             }
         }
     }

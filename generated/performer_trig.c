@@ -404,10 +404,23 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
-    vec_v4 sum[6][4];
+    vec_v4 sum[16][4];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
-    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+    int64_t t = 0;
+    for (; rows > 6 && t + 2 <= steps; t += 2, a += 2 * a_step, b += 2 * b_step) {
+        const float *row[16];
+        UNROLL for (int r = 0; r < rows; r += 4) {
+            row[r] = a + r * a_row;
+            /* Without this, compilers compute the address of each row from that of the row before. */
+            if (a_row != 1) __asm__("" : "+r"(row[r]));
+        }
+        UNROLL for (int k = 0; k < 2; k++) {
+            const vec_v4 x = load_v4(b + k * b_step);
+            UNROLL for (int r = 0; r < rows; r++) sum[r][0] += row[r & -4][(r & 3) * a_row + k * a_step] * x;
+        }
+    }
+    for (; t < steps; t++, a += a_step, b += b_step) {
         vec_v4 x[4];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
         UNROLL for (int v = 0; v < vectors; v++)
@@ -489,7 +502,16 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
         for (int64_t x = 0; x < lanes; x += 16) {
             const float *const f = factor ? factor + x : NULL;
             float *const left = compensation ? compensation + x : NULL;
-            for (int64_t r = 0; r < rows; r += 6)
+            int64_t r = 0;
+            /* 6 sums of one vector are too few to hide the latency of an addition. */
+            for (; r + 16 <= rows && (a_row == 1 || a_step == 1); r += 16)
+                if (a_row == 1)
+                    block_v4(16, 1, some, from + r, 1, a_step, b + t * b_step + x, b_step, c + r * c_row + x, c_row,
+                        now, f, left ? left + r * c_row : NULL, 0);
+                else
+                    block_v4(16, 1, some, from + r * a_row, a_row, 1, b + t * b_step + x, b_step,
+                        c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0);
+            for (; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
             c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
@@ -2155,7 +2177,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
-    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+    int64_t t = 0;
+    for (; t < steps; t++, a += a_step, b += b_step) {
         vec_v3 x[2];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
         UNROLL for (int r = 0; r < rows; r++) {
@@ -2234,7 +2257,8 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
         for (int64_t x = 0; x < lanes; x += 8) {
             const float *const f = factor ? factor + x : NULL;
             float *const left = compensation ? compensation + x : NULL;
-            for (int64_t r = 0; r < rows; r += 6)
+            int64_t r = 0;
+            for (; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
             c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
@@ -3890,7 +3914,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
-    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+    int64_t t = 0;
+    for (; t < steps; t++, a += a_step, b += b_step) {
         vec_any x[2];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
         UNROLL for (int r = 0; r < rows; r++) {
@@ -3969,7 +3994,8 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
         for (int64_t x = 0; x < lanes; x += 4) {
             const float *const f = factor ? factor + x : NULL;
             float *const left = compensation ? compensation + x : NULL;
-            for (int64_t r = 0; r < rows; r += 6)
+            int64_t r = 0;
+            for (; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
             c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;

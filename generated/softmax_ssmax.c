@@ -461,10 +461,23 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
-    vec_v4 sum[6][4];
+    vec_v4 sum[16][4];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
-    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+    int64_t t = 0;
+    for (; rows > 6 && t + 2 <= steps; t += 2, a += 2 * a_step, b += 2 * b_step) {
+        const float *row[16];
+        UNROLL for (int r = 0; r < rows; r += 4) {
+            row[r] = a + r * a_row;
+            /* Without this, compilers compute the address of each row from that of the row before. */
+            if (a_row != 1) __asm__("" : "+r"(row[r]));
+        }
+        UNROLL for (int k = 0; k < 2; k++) {
+            const vec_v4 x = load_v4(b + k * b_step);
+            UNROLL for (int r = 0; r < rows; r++) sum[r][0] += row[r & -4][(r & 3) * a_row + k * a_step] * x;
+        }
+    }
+    for (; t < steps; t++, a += a_step, b += b_step) {
         vec_v4 x[4];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
         UNROLL for (int v = 0; v < vectors; v++)
@@ -546,7 +559,16 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
         for (int64_t x = 0; x < lanes; x += 16) {
             const float *const f = factor ? factor + x : NULL;
             float *const left = compensation ? compensation + x : NULL;
-            for (int64_t r = 0; r < rows; r += 6)
+            int64_t r = 0;
+            /* 6 sums of one vector are too few to hide the latency of an addition. */
+            for (; r + 16 <= rows && (a_row == 1 || a_step == 1); r += 16)
+                if (a_row == 1)
+                    block_v4(16, 1, some, from + r, 1, a_step, b + t * b_step + x, b_step, c + r * c_row + x, c_row,
+                        now, f, left ? left + r * c_row : NULL, 0);
+                else
+                    block_v4(16, 1, some, from + r * a_row, a_row, 1, b + t * b_step + x, b_step,
+                        c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0);
+            for (; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
             c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
@@ -724,7 +746,8 @@ TARGET_v4 INLINE void some_columns_v4(const int rows, const int direct, const in
         vec_v4 sum[4][4];
         UNROLL for (int r = 0; r < rows; r++)
             UNROLL for (int n = 0; n < 4; n++) sum[r][n] = (vec_v4){0};
-        fetch_v4(ask[1] - ask[0], steps, ahead + (k + ask[0]) * b_row, b_row);
+        /* Without the limit, gcc 12 warns of an endless loop. */
+        fetch_v4(min(ask[1] - ask[0], 4), steps, ahead + (k + ask[0]) * b_row, b_row);
         UNROLL for (int64_t s = 0; s < steps; s += 16) {
             vec_v4 x[4];
             UNROLL for (int n = 0; n < 4; n++)
@@ -1158,20 +1181,21 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
         } else
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 row_sum_8 = load_v4(row_sum + i);
         const mask_v4 t_9 = row_sum_8 == 0.0f;
+        const vec_v4 t_10 = 1.0f / row_sum_8;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 80 + i, pick_v4(t_9, splat_v4(0.0f), load_v4(sum + e * 80 + i) / row_sum_8));
+            store_v4(sum + e * 80 + i, pick_v4(t_9, splat_v4(0.0f), load_v4(sum + e * 80 + i) * t_10));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_sum_10 = load_v4(row_sum + i);
-            store_v4(row_sum + i, pick_v4(row_sum_10 == 0.0f, splat_v4(0.0f),
-                (log_v4(row_sum_10) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v4 row_sum_11 = load_v4(row_sum + i);
+            store_v4(row_sum + i, pick_v4(row_sum_11 == 0.0f, splat_v4(0.0f),
+                (log_v4(row_sum_11) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -1437,13 +1461,13 @@ TARGET_v4 APART void softmax_ssmax_few_queries_v4(const struct call *call, int64
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
                 const float carried_sum_13 = carried_sum[r];
                 store_v4(result + r * 64 + e, (carried_sum_13 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
-                    / carried_sum_13);
+                    * (1.0f / carried_sum_13));
             }
         }
     }
@@ -2362,7 +2386,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
-    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+    int64_t t = 0;
+    for (; t < steps; t++, a += a_step, b += b_step) {
         vec_v3 x[2];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
         UNROLL for (int r = 0; r < rows; r++) {
@@ -2441,7 +2466,8 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
         for (int64_t x = 0; x < lanes; x += 8) {
             const float *const f = factor ? factor + x : NULL;
             float *const left = compensation ? compensation + x : NULL;
-            for (int64_t r = 0; r < rows; r += 6)
+            int64_t r = 0;
+            for (; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
             c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
@@ -3044,20 +3070,21 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
         } else
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 row_sum_8 = load_v3(row_sum + i);
         const mask_v3 t_9 = row_sum_8 == 0.0f;
+        const vec_v3 t_10 = 1.0f / row_sum_8;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 80 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 80 + i) / row_sum_8));
+            store_v3(sum + e * 80 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 80 + i) * t_10));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_sum_10 = load_v3(row_sum + i);
-            store_v3(row_sum + i, pick_v3(row_sum_10 == 0.0f, splat_v3(0.0f),
-                (log_v3(row_sum_10) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v3 row_sum_11 = load_v3(row_sum + i);
+            store_v3(row_sum + i, pick_v3(row_sum_11 == 0.0f, splat_v3(0.0f),
+                (log_v3(row_sum_11) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -3323,13 +3350,13 @@ TARGET_v3 APART void softmax_ssmax_few_queries_v3(const struct call *call, int64
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
                 const float carried_sum_13 = carried_sum[r];
                 store_v3(result + r * 64 + e, (carried_sum_13 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
-                    / carried_sum_13);
+                    * (1.0f / carried_sum_13));
             }
         }
     }
@@ -4237,7 +4264,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
-    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+    int64_t t = 0;
+    for (; t < steps; t++, a += a_step, b += b_step) {
         vec_any x[2];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
         UNROLL for (int r = 0; r < rows; r++) {
@@ -4316,7 +4344,8 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
         for (int64_t x = 0; x < lanes; x += 4) {
             const float *const f = factor ? factor + x : NULL;
             float *const left = compensation ? compensation + x : NULL;
-            for (int64_t r = 0; r < rows; r += 6)
+            int64_t r = 0;
+            for (; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
             c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
@@ -4918,20 +4947,21 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
         } else
             dot2_any(round_up(i1 - i0, 4), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any row_sum_8 = load_any(row_sum + i);
         const mask_any t_9 = row_sum_8 == 0.0f;
+        const vec_any t_10 = 1.0f / row_sum_8;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 80 + i, pick_any(t_9, splat_any(0.0f), load_any(sum + e * 80 + i) / row_sum_8));
+            store_any(sum + e * 80 + i, pick_any(t_9, splat_any(0.0f), load_any(sum + e * 80 + i) * t_10));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_sum_10 = load_any(row_sum + i);
-            store_any(row_sum + i, pick_any(row_sum_10 == 0.0f, splat_any(0.0f),
-                (log_any(row_sum_10) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_any row_sum_11 = load_any(row_sum + i);
+            store_any(row_sum + i, pick_any(row_sum_11 == 0.0f, splat_any(0.0f),
+                (log_any(row_sum_11) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -5195,13 +5225,13 @@ APART void softmax_ssmax_few_queries_any(const struct call *call, int64_t task, 
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
                 const float carried_sum_13 = carried_sum[r];
                 store_any(result + r * 64 + e, (carried_sum_13 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
-                    e) / carried_sum_13);
+                    e) * (1.0f / carried_sum_13));
             }
         }
     }

@@ -500,10 +500,23 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
-    vec_v4 sum[6][4];
+    vec_v4 sum[16][4];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
-    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+    int64_t t = 0;
+    for (; rows > 6 && t + 2 <= steps; t += 2, a += 2 * a_step, b += 2 * b_step) {
+        const float *row[16];
+        UNROLL for (int r = 0; r < rows; r += 4) {
+            row[r] = a + r * a_row;
+            /* Without this, compilers compute the address of each row from that of the row before. */
+            if (a_row != 1) __asm__("" : "+r"(row[r]));
+        }
+        UNROLL for (int k = 0; k < 2; k++) {
+            const vec_v4 x = load_v4(b + k * b_step);
+            UNROLL for (int r = 0; r < rows; r++) sum[r][0] += row[r & -4][(r & 3) * a_row + k * a_step] * x;
+        }
+    }
+    for (; t < steps; t++, a += a_step, b += b_step) {
         vec_v4 x[4];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
         UNROLL for (int v = 0; v < vectors; v++)
@@ -585,7 +598,16 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
         for (int64_t x = 0; x < lanes; x += 16) {
             const float *const f = factor ? factor + x : NULL;
             float *const left = compensation ? compensation + x : NULL;
-            for (int64_t r = 0; r < rows; r += 6)
+            int64_t r = 0;
+            /* 6 sums of one vector are too few to hide the latency of an addition. */
+            for (; r + 16 <= rows && (a_row == 1 || a_step == 1); r += 16)
+                if (a_row == 1)
+                    block_v4(16, 1, some, from + r, 1, a_step, b + t * b_step + x, b_step, c + r * c_row + x, c_row,
+                        now, f, left ? left + r * c_row : NULL, 0);
+                else
+                    block_v4(16, 1, some, from + r * a_row, a_row, 1, b + t * b_step + x, b_step,
+                        c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0);
+            for (; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
             c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
@@ -763,7 +785,8 @@ TARGET_v4 INLINE void some_columns_v4(const int rows, const int direct, const in
         vec_v4 sum[4][4];
         UNROLL for (int r = 0; r < rows; r++)
             UNROLL for (int n = 0; n < 4; n++) sum[r][n] = (vec_v4){0};
-        fetch_v4(ask[1] - ask[0], steps, ahead + (k + ask[0]) * b_row, b_row);
+        /* Without the limit, gcc 12 warns of an endless loop. */
+        fetch_v4(min(ask[1] - ask[0], 4), steps, ahead + (k + ask[0]) * b_row, b_row);
         UNROLL for (int64_t s = 0; s < steps; s += 16) {
             vec_v4 x[4];
             UNROLL for (int n = 0; n < 4; n++)
@@ -1253,13 +1276,13 @@ TARGET_v4 static void softmax_yarn_rows_v4(const struct call *call, int64_t task
             const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
             float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 4096;
-            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            /* result = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 row_sum_12 = load_v4(row_sum + i);
                 const mask_v4 t_13 = row_sum_12 == 0.0f;
+                const vec_v4 t_14 = 1.0f / row_sum_12;
                 for (int64_t e = 0; e < 128; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_13, splat_v4(0.0f),
-                        load_v4(sum + e * 32 + i) / row_sum_12));
+                    store_v4(result + e * 32 + i, pick_v4(t_13, splat_v4(0.0f), load_v4(sum + e * 32 + i) * t_14));
                 }
             }
             /* out = result, transposed back */
@@ -1558,13 +1581,13 @@ TARGET_v4 APART void softmax_yarn_few_queries_v4(const struct call *call, int64_
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += 64) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
                 const float carried_sum_19 = carried_sum[r];
                 store_v4(result + r * 144 + e, (carried_sum_19 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 144 +
-                    e) / carried_sum_19);
+                    e) * (1.0f / carried_sum_19));
             }
         }
     }
@@ -1794,12 +1817,13 @@ TARGET_v4 static void softmax_yarn_extend_v4(const struct call *call, int64_t ta
         } else
             dot8_v4(round_up(i1 - i0, 16), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 row_sum_9 = load_v4(row_sum + i);
         const mask_v4 t_10 = row_sum_9 == 0.0f;
+        const vec_v4 t_11 = 1.0f / row_sum_9;
         for (int64_t e = 0; e < 128; e++) {
-            store_v4(sum + e * 80 + i, pick_v4(t_10, splat_v4(0.0f), load_v4(sum + e * 80 + i) / row_sum_9));
+            store_v4(sum + e * 80 + i, pick_v4(t_10, splat_v4(0.0f), load_v4(sum + e * 80 + i) * t_11));
         }
     }
     /* out = sum, transposed back */
@@ -2079,13 +2103,13 @@ TARGET_v4 APART void softmax_yarn_extend_few_queries_v4(const struct call *call,
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += 64) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
                 const float carried_sum_16 = carried_sum[r];
                 store_v4(result + r * 144 + e, (carried_sum_16 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 144 +
-                    e) / carried_sum_16);
+                    e) * (1.0f / carried_sum_16));
             }
         }
     }
@@ -2434,7 +2458,8 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
-    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+    int64_t t = 0;
+    for (; t < steps; t++, a += a_step, b += b_step) {
         vec_v3 x[2];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
         UNROLL for (int r = 0; r < rows; r++) {
@@ -2513,7 +2538,8 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
         for (int64_t x = 0; x < lanes; x += 8) {
             const float *const f = factor ? factor + x : NULL;
             float *const left = compensation ? compensation + x : NULL;
-            for (int64_t r = 0; r < rows; r += 6)
+            int64_t r = 0;
+            for (; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
             c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
@@ -3169,13 +3195,13 @@ TARGET_v3 static void softmax_yarn_rows_v3(const struct call *call, int64_t task
             const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
             float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
-            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            /* result = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 row_sum_12 = load_v3(row_sum + i);
                 const mask_v3 t_13 = row_sum_12 == 0.0f;
+                const vec_v3 t_14 = 1.0f / row_sum_12;
                 for (int64_t e = 0; e < 128; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_13, splat_v3(0.0f),
-                        load_v3(sum + e * 16 + i) / row_sum_12));
+                    store_v3(result + e * 16 + i, pick_v3(t_13, splat_v3(0.0f), load_v3(sum + e * 16 + i) * t_14));
                 }
             }
             /* out = result, transposed back */
@@ -3474,13 +3500,13 @@ TARGET_v3 APART void softmax_yarn_few_queries_v3(const struct call *call, int64_
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += 16) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
                 const float carried_sum_19 = carried_sum[r];
                 store_v3(result + r * 144 + e, (carried_sum_19 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 144 +
-                    e) / carried_sum_19);
+                    e) * (1.0f / carried_sum_19));
             }
         }
     }
@@ -3713,12 +3739,13 @@ TARGET_v3 static void softmax_yarn_extend_v3(const struct call *call, int64_t ta
         } else
             dot8_v3(round_up(i1 - i0, 8), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 row_sum_9 = load_v3(row_sum + i);
         const mask_v3 t_10 = row_sum_9 == 0.0f;
+        const vec_v3 t_11 = 1.0f / row_sum_9;
         for (int64_t e = 0; e < 128; e++) {
-            store_v3(sum + e * 80 + i, pick_v3(t_10, splat_v3(0.0f), load_v3(sum + e * 80 + i) / row_sum_9));
+            store_v3(sum + e * 80 + i, pick_v3(t_10, splat_v3(0.0f), load_v3(sum + e * 80 + i) * t_11));
         }
     }
     /* out = sum, transposed back */
@@ -3998,13 +4025,13 @@ TARGET_v3 APART void softmax_yarn_extend_few_queries_v3(const struct call *call,
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += 16) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
                 const float carried_sum_16 = carried_sum[r];
                 store_v3(result + r * 144 + e, (carried_sum_16 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 144 +
-                    e) / carried_sum_16);
+                    e) * (1.0f / carried_sum_16));
             }
         }
     }
@@ -4338,7 +4365,8 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
-    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+    int64_t t = 0;
+    for (; t < steps; t++, a += a_step, b += b_step) {
         vec_any x[2];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
         UNROLL for (int r = 0; r < rows; r++) {
@@ -4417,7 +4445,8 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
         for (int64_t x = 0; x < lanes; x += 4) {
             const float *const f = factor ? factor + x : NULL;
             float *const left = compensation ? compensation + x : NULL;
-            for (int64_t r = 0; r < rows; r += 6)
+            int64_t r = 0;
+            for (; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
             c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
@@ -5070,13 +5099,13 @@ static void softmax_yarn_rows_any(const struct call *call, int64_t task, unsigne
             const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
             float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
-            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            /* result = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any row_sum_12 = load_any(row_sum + i);
                 const mask_any t_13 = row_sum_12 == 0.0f;
+                const vec_any t_14 = 1.0f / row_sum_12;
                 for (int64_t e = 0; e < 128; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_13, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_12));
+                    store_any(result + e * 16 + i, pick_any(t_13, splat_any(0.0f), load_any(sum + e * 16 + i) * t_14));
                 }
             }
             /* out = result, transposed back */
@@ -5372,13 +5401,13 @@ APART void softmax_yarn_few_queries_any(const struct call *call, int64_t task, c
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += 8) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
                 const float carried_sum_19 = carried_sum[r];
                 store_any(result + r * 144 + e, (carried_sum_19 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 144
-                    + e) / carried_sum_19);
+                    + e) * (1.0f / carried_sum_19));
             }
         }
     }
@@ -5613,12 +5642,13 @@ static void softmax_yarn_extend_any(const struct call *call, int64_t task, unsig
         } else
             dot8_any(round_up(i1 - i0, 4), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any row_sum_9 = load_any(row_sum + i);
         const mask_any t_10 = row_sum_9 == 0.0f;
+        const vec_any t_11 = 1.0f / row_sum_9;
         for (int64_t e = 0; e < 128; e++) {
-            store_any(sum + e * 80 + i, pick_any(t_10, splat_any(0.0f), load_any(sum + e * 80 + i) / row_sum_9));
+            store_any(sum + e * 80 + i, pick_any(t_10, splat_any(0.0f), load_any(sum + e * 80 + i) * t_11));
         }
     }
     /* out = sum, transposed back */
@@ -5898,13 +5928,13 @@ APART void softmax_yarn_extend_few_queries_any(const struct call *call, int64_t 
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += 8) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
                 const float carried_sum_16 = carried_sum[r];
                 store_any(result + r * 144 + e, (carried_sum_16 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 144
-                    + e) / carried_sum_16);
+                    + e) * (1.0f / carried_sum_16));
             }
         }
     }
