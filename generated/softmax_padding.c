@@ -740,66 +740,62 @@ TARGET_v4 INLINE void turn_rows_v4(const int vectors, const int64_t steps, const
         }
 }
 
-/* sum[v][k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b, for 4 rows of
-   b. Terms of `turned` are `vectors` vectors apart, those of b are 16 elements apart. */
-TARGET_v4 INLINE void turned_lane_v4(const int vectors, const int64_t parts, const float *turned, const float *b,
-    int64_t b_row,
-    vec_v4 (*sum)[4])
+/* sum[v * keys + k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b,
+   for `keys` rows
+   of b. Terms of `turned` are `vectors` vectors apart, those of b are 16 elements apart. */
+TARGET_v4 INLINE void turned_lane_v4(const int vectors, const int keys, const int64_t parts, const float *turned,
+    const float *b, int64_t b_row, vec_v4 *sum)
 {
-    UNROLL for (int v = 0; v < vectors; v++)
-        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = (vec_v4){0};
-    for (int64_t s = 0; s < parts; s++) {
+    UNROLL for (int k = 0; k < vectors * keys; k++) sum[k] = (vec_v4){0};
+    UNROLL for (int64_t s = 0; s < parts; s++) {
         vec_v4 x[2];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(turned + (s * vectors + v) * 16);
-        UNROLL for (int n = 0; n < 4; n++) {
+        UNROLL for (int n = 0; n < keys; n++) {
             const float y = b[n * b_row + s * 16];
-            UNROLL for (int v = 0; v < vectors; v++) sum[v][n] += y * x[v];
+            UNROLL for (int v = 0; v < vectors; v++) sum[v * keys + n] += y * x[v];
         }
         __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
     }
 }
 
 /* Adds the sums of earlier lanes to sums of as many later lanes. */
-TARGET_v4 INLINE void add_turned_v4(const int vectors, vec_v4 (*earlier)[4], vec_v4 (*sum)[4])
+TARGET_v4 INLINE void add_turned_v4(const int sums, const vec_v4 *earlier, vec_v4 *sum)
 {
-    UNROLL for (int v = 0; v < vectors; v++)
-        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = earlier[v][n] + sum[v][n];
+    UNROLL for (int k = 0; k < sums; k++) sum[k] = earlier[k] + sum[k];
 }
 
-/* t[v][k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
-   columns_v4:
-   first those of each lane of a vector, then the lanes as in lane_sums_v4. `asks` tells whether 4 rows at
+/* t[v * keys + k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
+   columns_v4: first those of each lane of a vector, then the lanes as in lane_sums_v4. `asks` tells whether `keys` rows
+   at
    `ahead` are prefetched. */
-TARGET_v4 INLINE void turned_columns_v4(const int vectors, const int64_t steps, const float *turned, const float *b,
-    int64_t b_row, const int asks, const float *ahead, int64_t ahead_row, vec_v4 (*t)[4])
+TARGET_v4 INLINE void turned_columns_v4(const int vectors, const int keys, const int64_t steps, const float *turned,
+    const float *b, int64_t b_row, const int asks, const float *ahead, int64_t ahead_row, vec_v4 *t)
 {
     enum { GROUP = 16 < 4 ? 2 : 4 };
     const int64_t parts = steps / 16, lane = parts * vectors * 16;
-    vec_v4 group[4][2][4]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later groups */
-    vec_v4 sum[2][4];
+    const int sums = vectors * keys;
+    vec_v4 group[4][8]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later ones */
+    vec_v4 sum[8];
     for (int l = 0; l < 16; l += GROUP, turned += GROUP * lane, b += GROUP) {
-        vec_v4 one[2][4], two[2][4];
-        if (asks && l % (16 / 4) == 0)
-            fetch_v4(1, steps, ahead + l / (16 / 4) * ahead_row, ahead_row);
-        turned_lane_v4(vectors, parts, turned, b, b_row, one);
-        turned_lane_v4(vectors, parts, turned + lane, b + 1, b_row, sum);
-        add_turned_v4(vectors, one, sum);
+        vec_v4 one[8], two[8];
+        for (int k = l; asks && k < l + GROUP; k++)
+            if (k % (16 / keys) == 0) fetch_v4(1, steps, ahead + k / (16 / keys) * ahead_row, ahead_row);
+        turned_lane_v4(vectors, keys, parts, turned, b, b_row, one);
+        turned_lane_v4(vectors, keys, parts, turned + lane, b + 1, b_row, sum);
+        add_turned_v4(sums, one, sum);
         if (GROUP == 4) {
-            UNROLL for (int v = 0; v < vectors; v++)
-                UNROLL for (int n = 0; n < 4; n++) two[v][n] = sum[v][n];
-            turned_lane_v4(vectors, parts, turned + 2 * lane, b + 2, b_row, one);
-            turned_lane_v4(vectors, parts, turned + 3 * lane, b + 3, b_row, sum);
-            add_turned_v4(vectors, one, sum);
-            add_turned_v4(vectors, two, sum);
+            UNROLL for (int k = 0; k < sums; k++) two[k] = sum[k];
+            turned_lane_v4(vectors, keys, parts, turned + 2 * lane, b + 2, b_row, one);
+            turned_lane_v4(vectors, keys, parts, turned + 3 * lane, b + 3, b_row, sum);
+            add_turned_v4(sums, one, sum);
+            add_turned_v4(sums, two, sum);
         }
         int level = 0;
-        for (int g = l / GROUP; g & 1; g /= 2) add_turned_v4(vectors, group[level++], sum);
+        for (int g = l / GROUP; g & 1; g /= 2) add_turned_v4(sums, group[level++], sum);
         if (l + GROUP == 16) break;
-        UNROLL for (int v = 0; v < vectors; v++)
-            UNROLL for (int n = 0; n < 4; n++) group[level][v][n] = sum[v][n];
+        UNROLL for (int k = 0; k < sums; k++) group[level][k] = sum[k];
     }
-    UNROLL for (int v = 0; v < vectors; v++)
-        UNROLL for (int n = 0; n < 4; n++) t[v][n] = sum[v][n];
+    UNROLL for (int k = 0; k < sums; k++) t[k] = sum[k];
 }
 
 /* Like all_columns_v4, for the rows of up to 2 vectors and all columns, whose number is a multiple of 16. The rows are
@@ -807,18 +803,19 @@ TARGET_v4 INLINE void turned_columns_v4(const int vectors, const int64_t steps, 
 TARGET_v4 INLINE void turned_v4(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, const int asks, float *c, int64_t c_row)
 {
+    const int keys = 8 / 2; /* more rows, whose distance varies, need more registers for their addresses */
     float turned[2 * 16 * 64] __attribute__((aligned(64)));
     turn_rows_v4(vectors, steps, a, a_row, turned);
     for (int64_t x = 0; x < columns; x += 16, b += 16 * b_row) {
         vec_v4 t[2][16];
         const float *const from = b;
         const int64_t from_row = b_row;
-        for (int64_t k = 0; k < 16; k += 4) {
-            vec_v4 some[2][4];
-            turned_columns_v4(vectors, steps, turned, from + k * from_row, from_row, asks,
+        for (int64_t k = 0; k < 16; k += keys) {
+            vec_v4 some[8];
+            turned_columns_v4(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
                 b + (32 + k) * b_row, b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
-                UNROLL for (int n = 0; n < 4; n++) t[v][k + n] = some[v][n];
+                UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
         UNROLL for (int v = 0; v < vectors; v++) {
             exchange_v4(t[v]);
@@ -1909,66 +1906,62 @@ TARGET_v3 INLINE void turn_rows_v3(const int vectors, const int64_t steps, const
         }
 }
 
-/* sum[v][k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b, for 4 rows of
-   b. Terms of `turned` are `vectors` vectors apart, those of b are 8 elements apart. */
-TARGET_v3 INLINE void turned_lane_v3(const int vectors, const int64_t parts, const float *turned, const float *b,
-    int64_t b_row,
-    vec_v3 (*sum)[4])
+/* sum[v * keys + k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b,
+   for `keys` rows
+   of b. Terms of `turned` are `vectors` vectors apart, those of b are 8 elements apart. */
+TARGET_v3 INLINE void turned_lane_v3(const int vectors, const int keys, const int64_t parts, const float *turned,
+    const float *b, int64_t b_row, vec_v3 *sum)
 {
-    UNROLL for (int v = 0; v < vectors; v++)
-        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = (vec_v3){0};
-    for (int64_t s = 0; s < parts; s++) {
+    UNROLL for (int k = 0; k < vectors * keys; k++) sum[k] = (vec_v3){0};
+    UNROLL for (int64_t s = 0; s < parts; s++) {
         vec_v3 x[2];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(turned + (s * vectors + v) * 8);
-        UNROLL for (int n = 0; n < 4; n++) {
+        UNROLL for (int n = 0; n < keys; n++) {
             const float y = b[n * b_row + s * 8];
-            UNROLL for (int v = 0; v < vectors; v++) sum[v][n] += y * x[v];
+            UNROLL for (int v = 0; v < vectors; v++) sum[v * keys + n] += y * x[v];
         }
         __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
     }
 }
 
 /* Adds the sums of earlier lanes to sums of as many later lanes. */
-TARGET_v3 INLINE void add_turned_v3(const int vectors, vec_v3 (*earlier)[4], vec_v3 (*sum)[4])
+TARGET_v3 INLINE void add_turned_v3(const int sums, const vec_v3 *earlier, vec_v3 *sum)
 {
-    UNROLL for (int v = 0; v < vectors; v++)
-        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = earlier[v][n] + sum[v][n];
+    UNROLL for (int k = 0; k < sums; k++) sum[k] = earlier[k] + sum[k];
 }
 
-/* t[v][k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
-   columns_v3:
-   first those of each lane of a vector, then the lanes as in lane_sums_v3. `asks` tells whether 4 rows at
+/* t[v * keys + k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
+   columns_v3: first those of each lane of a vector, then the lanes as in lane_sums_v3. `asks` tells whether `keys` rows
+   at
    `ahead` are prefetched. */
-TARGET_v3 INLINE void turned_columns_v3(const int vectors, const int64_t steps, const float *turned, const float *b,
-    int64_t b_row, const int asks, const float *ahead, int64_t ahead_row, vec_v3 (*t)[4])
+TARGET_v3 INLINE void turned_columns_v3(const int vectors, const int keys, const int64_t steps, const float *turned,
+    const float *b, int64_t b_row, const int asks, const float *ahead, int64_t ahead_row, vec_v3 *t)
 {
     enum { GROUP = 8 < 4 ? 2 : 4 };
     const int64_t parts = steps / 8, lane = parts * vectors * 8;
-    vec_v3 group[3][2][4]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later groups */
-    vec_v3 sum[2][4];
+    const int sums = vectors * keys;
+    vec_v3 group[3][8]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later ones */
+    vec_v3 sum[8];
     for (int l = 0; l < 8; l += GROUP, turned += GROUP * lane, b += GROUP) {
-        vec_v3 one[2][4], two[2][4];
-        if (asks && l % (8 / 4) == 0)
-            fetch_v3(1, steps, ahead + l / (8 / 4) * ahead_row, ahead_row);
-        turned_lane_v3(vectors, parts, turned, b, b_row, one);
-        turned_lane_v3(vectors, parts, turned + lane, b + 1, b_row, sum);
-        add_turned_v3(vectors, one, sum);
+        vec_v3 one[8], two[8];
+        for (int k = l; asks && k < l + GROUP; k++)
+            if (k % (8 / keys) == 0) fetch_v3(1, steps, ahead + k / (8 / keys) * ahead_row, ahead_row);
+        turned_lane_v3(vectors, keys, parts, turned, b, b_row, one);
+        turned_lane_v3(vectors, keys, parts, turned + lane, b + 1, b_row, sum);
+        add_turned_v3(sums, one, sum);
         if (GROUP == 4) {
-            UNROLL for (int v = 0; v < vectors; v++)
-                UNROLL for (int n = 0; n < 4; n++) two[v][n] = sum[v][n];
-            turned_lane_v3(vectors, parts, turned + 2 * lane, b + 2, b_row, one);
-            turned_lane_v3(vectors, parts, turned + 3 * lane, b + 3, b_row, sum);
-            add_turned_v3(vectors, one, sum);
-            add_turned_v3(vectors, two, sum);
+            UNROLL for (int k = 0; k < sums; k++) two[k] = sum[k];
+            turned_lane_v3(vectors, keys, parts, turned + 2 * lane, b + 2, b_row, one);
+            turned_lane_v3(vectors, keys, parts, turned + 3 * lane, b + 3, b_row, sum);
+            add_turned_v3(sums, one, sum);
+            add_turned_v3(sums, two, sum);
         }
         int level = 0;
-        for (int g = l / GROUP; g & 1; g /= 2) add_turned_v3(vectors, group[level++], sum);
+        for (int g = l / GROUP; g & 1; g /= 2) add_turned_v3(sums, group[level++], sum);
         if (l + GROUP == 8) break;
-        UNROLL for (int v = 0; v < vectors; v++)
-            UNROLL for (int n = 0; n < 4; n++) group[level][v][n] = sum[v][n];
+        UNROLL for (int k = 0; k < sums; k++) group[level][k] = sum[k];
     }
-    UNROLL for (int v = 0; v < vectors; v++)
-        UNROLL for (int n = 0; n < 4; n++) t[v][n] = sum[v][n];
+    UNROLL for (int k = 0; k < sums; k++) t[k] = sum[k];
 }
 
 /* Like all_columns_v3, for the rows of up to 2 vectors and all columns, whose number is a multiple of 8. The rows are
@@ -1976,18 +1969,19 @@ TARGET_v3 INLINE void turned_columns_v3(const int vectors, const int64_t steps, 
 TARGET_v3 INLINE void turned_v3(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, const int asks, float *c, int64_t c_row)
 {
+    const int keys = 8 / 2; /* more rows, whose distance varies, need more registers for their addresses */
     float turned[2 * 8 * 64] __attribute__((aligned(32)));
     turn_rows_v3(vectors, steps, a, a_row, turned);
     for (int64_t x = 0; x < columns; x += 8, b += 8 * b_row) {
         vec_v3 t[2][8];
         const float *const from = b;
         const int64_t from_row = b_row;
-        for (int64_t k = 0; k < 8; k += 4) {
-            vec_v3 some[2][4];
-            turned_columns_v3(vectors, steps, turned, from + k * from_row, from_row, asks,
+        for (int64_t k = 0; k < 8; k += keys) {
+            vec_v3 some[8];
+            turned_columns_v3(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
                 b + (32 + k) * b_row, b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
-                UNROLL for (int n = 0; n < 4; n++) t[v][k + n] = some[v][n];
+                UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
         UNROLL for (int v = 0; v < vectors; v++) {
             exchange_v3(t[v]);
@@ -3063,65 +3057,62 @@ INLINE void turn_rows_any(const int vectors, const int64_t steps, const float *a
         }
 }
 
-/* sum[v][k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b, for 4 rows of
-   b. Terms of `turned` are `vectors` vectors apart, those of b are 4 elements apart. */
-INLINE void turned_lane_any(const int vectors, const int64_t parts, const float *turned, const float *b, int64_t b_row,
-    vec_any (*sum)[4])
+/* sum[v * keys + k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b,
+   for `keys` rows
+   of b. Terms of `turned` are `vectors` vectors apart, those of b are 4 elements apart. */
+INLINE void turned_lane_any(const int vectors, const int keys, const int64_t parts, const float *turned,
+    const float *b, int64_t b_row, vec_any *sum)
 {
-    UNROLL for (int v = 0; v < vectors; v++)
-        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = (vec_any){0};
-    for (int64_t s = 0; s < parts; s++) {
+    UNROLL for (int k = 0; k < vectors * keys; k++) sum[k] = (vec_any){0};
+    UNROLL for (int64_t s = 0; s < parts; s++) {
         vec_any x[2];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(turned + (s * vectors + v) * 4);
-        UNROLL for (int n = 0; n < 4; n++) {
+        UNROLL for (int n = 0; n < keys; n++) {
             const float y = b[n * b_row + s * 4];
-            UNROLL for (int v = 0; v < vectors; v++) sum[v][n] += y * x[v];
+            UNROLL for (int v = 0; v < vectors; v++) sum[v * keys + n] += y * x[v];
         }
         __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
     }
 }
 
 /* Adds the sums of earlier lanes to sums of as many later lanes. */
-INLINE void add_turned_any(const int vectors, vec_any (*earlier)[4], vec_any (*sum)[4])
+INLINE void add_turned_any(const int sums, const vec_any *earlier, vec_any *sum)
 {
-    UNROLL for (int v = 0; v < vectors; v++)
-        UNROLL for (int n = 0; n < 4; n++) sum[v][n] = earlier[v][n] + sum[v][n];
+    UNROLL for (int k = 0; k < sums; k++) sum[k] = earlier[k] + sum[k];
 }
 
-/* t[v][k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
-   columns_any:
-   first those of each lane of a vector, then the lanes as in lane_sums_any. `asks` tells whether 4 rows at
+/* t[v * keys + k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
+   columns_any: first those of each lane of a vector, then the lanes as in lane_sums_any. `asks` tells whether `keys`
+   rows at
    `ahead` are prefetched. */
-INLINE void turned_columns_any(const int vectors, const int64_t steps, const float *turned, const float *b,
-    int64_t b_row, const int asks, const float *ahead, int64_t ahead_row, vec_any (*t)[4])
+INLINE void turned_columns_any(const int vectors, const int keys, const int64_t steps, const float *turned,
+    const float *b, int64_t b_row, const int asks, const float *ahead, int64_t ahead_row, vec_any *t)
 {
     enum { GROUP = 4 < 4 ? 2 : 4 };
     const int64_t parts = steps / 4, lane = parts * vectors * 4;
-    vec_any group[2][2][4]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later groups */
-    vec_any sum[2][4];
+    const int sums = vectors * keys;
+    vec_any group[2][8]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later ones */
+    vec_any sum[8];
     for (int l = 0; l < 4; l += GROUP, turned += GROUP * lane, b += GROUP) {
-        vec_any one[2][4], two[2][4];
-        if (asks && l % (4 / 4) == 0)
-            fetch_any(1, steps, ahead + l / (4 / 4) * ahead_row, ahead_row);
-        turned_lane_any(vectors, parts, turned, b, b_row, one);
-        turned_lane_any(vectors, parts, turned + lane, b + 1, b_row, sum);
-        add_turned_any(vectors, one, sum);
+        vec_any one[8], two[8];
+        for (int k = l; asks && k < l + GROUP; k++)
+            if (k % (4 / keys) == 0) fetch_any(1, steps, ahead + k / (4 / keys) * ahead_row, ahead_row);
+        turned_lane_any(vectors, keys, parts, turned, b, b_row, one);
+        turned_lane_any(vectors, keys, parts, turned + lane, b + 1, b_row, sum);
+        add_turned_any(sums, one, sum);
         if (GROUP == 4) {
-            UNROLL for (int v = 0; v < vectors; v++)
-                UNROLL for (int n = 0; n < 4; n++) two[v][n] = sum[v][n];
-            turned_lane_any(vectors, parts, turned + 2 * lane, b + 2, b_row, one);
-            turned_lane_any(vectors, parts, turned + 3 * lane, b + 3, b_row, sum);
-            add_turned_any(vectors, one, sum);
-            add_turned_any(vectors, two, sum);
+            UNROLL for (int k = 0; k < sums; k++) two[k] = sum[k];
+            turned_lane_any(vectors, keys, parts, turned + 2 * lane, b + 2, b_row, one);
+            turned_lane_any(vectors, keys, parts, turned + 3 * lane, b + 3, b_row, sum);
+            add_turned_any(sums, one, sum);
+            add_turned_any(sums, two, sum);
         }
         int level = 0;
-        for (int g = l / GROUP; g & 1; g /= 2) add_turned_any(vectors, group[level++], sum);
+        for (int g = l / GROUP; g & 1; g /= 2) add_turned_any(sums, group[level++], sum);
         if (l + GROUP == 4) break;
-        UNROLL for (int v = 0; v < vectors; v++)
-            UNROLL for (int n = 0; n < 4; n++) group[level][v][n] = sum[v][n];
+        UNROLL for (int k = 0; k < sums; k++) group[level][k] = sum[k];
     }
-    UNROLL for (int v = 0; v < vectors; v++)
-        UNROLL for (int n = 0; n < 4; n++) t[v][n] = sum[v][n];
+    UNROLL for (int k = 0; k < sums; k++) t[k] = sum[k];
 }
 
 /* Like all_columns_any, for the rows of up to 2 vectors and all columns, whose number is a multiple of 4. The rows are
@@ -3129,18 +3120,19 @@ INLINE void turned_columns_any(const int vectors, const int64_t steps, const flo
 INLINE void turned_any(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, const int asks, float *c, int64_t c_row)
 {
+    const int keys = 8 / 2; /* more rows, whose distance varies, need more registers for their addresses */
     float turned[2 * 4 * 64] __attribute__((aligned(16)));
     turn_rows_any(vectors, steps, a, a_row, turned);
     for (int64_t x = 0; x < columns; x += 4, b += 4 * b_row) {
         vec_any t[2][4];
         const float *const from = b;
         const int64_t from_row = b_row;
-        for (int64_t k = 0; k < 4; k += 4) {
-            vec_any some[2][4];
-            turned_columns_any(vectors, steps, turned, from + k * from_row, from_row, asks,
+        for (int64_t k = 0; k < 4; k += keys) {
+            vec_any some[8];
+            turned_columns_any(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
                 b + (64 + k) * b_row, b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
-                UNROLL for (int n = 0; n < 4; n++) t[v][k + n] = some[v][n];
+                UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
         UNROLL for (int v = 0; v < vectors; v++) {
             exchange_any(t[v]);

@@ -194,9 +194,15 @@ static bool is_packed(enum dtype dtype)
     return dtype_is_packed(dtype) && dtype != DTYPE_FP8;
 }
 
+/* Like target->early_for_several, for a type. Rows of q4_0 are short, so the same number of bytes is more rows. */
+static int early_for_several_of(const struct target *t, enum dtype dtype)
+{
+    return dtype == DTYPE_Q4_0 ? 2 * t->early_for_several : t->early_for_several;
+}
+
 static int early_of(const struct target *t, enum dtype dtype)
 {
-    return is_packed(dtype) ? t->early_for_several : dtype_is_narrow(dtype) ? t->early_narrow : t->early;
+    return is_packed(dtype) ? early_for_several_of(t, dtype) : dtype_is_narrow(dtype) ? t->early_narrow : t->early;
 }
 
 const char *emit_early(const struct emitter *x, enum dtype dtype)
@@ -267,12 +273,13 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
                  blocks ? arena_printf(x->arena, ", %s *next, int64_t later", half ? "uint16_t" : e->real) : "");
     template_set(x, "NEXT_ARGUMENT", blocks ? ", copy, later" : "");
     template_set_number(x, "NARROW", narrow);
-    template_set_number(x, "KEYS_ABREAST", e->lanes < 4 ? e->lanes : 4);
+    template_set_number(x, "TURNED_SUMS", e->lanes < 4 ? 2 * e->lanes : 8); /* registers with sums of turned rows */
     template_set_number(x, "MANY", 16); /* rows of a product whose results exceed the first cache */
     int levels = 0;
     while (1 << levels < e->lanes) levels++;
     template_set_number(x, "TURNED_LEVELS", levels);
     template_set(x, "STORED", emit_stored(dtype));
+    template_set_number(x, "EARLY_FOR_SEVERAL", early_for_several_of(target, dtype));
     const bool early = early_of(target, dtype) > 0;
     template_set_number(x, "IS_EARLY", early);
     template_set(x, "EARLY", early ? "`early`" : "0");

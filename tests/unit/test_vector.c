@@ -56,7 +56,7 @@
 #define MAX_LANES (2 * LANES)
 #define ROOMY (LANES * (F64 ? 8 : 4) == 64)
 #define ABREAST (ROOMY ? 4 : 2)
-#define KEYS_ABREAST (LANES < 4 ? LANES : 4)
+#define TURNED_SUMS (LANES < 4 ? 2 * LANES : 8)
 #define TURNED_LEVELS (LANES == 16 ? 4 : LANES == 8 ? 3 : LANES == 4 ? 2 : 1)
 #define MANY 16
 #if ROOMY

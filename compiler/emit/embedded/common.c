@@ -15,7 +15,7 @@ struct common_call {
 /* The memory has room for this number of new tokens of each sequence, or for more tokens of some sequences. */
 enum { COMMON_TOKENS = 8 };
 
-/* Returns the bytes of the rows of all sequences. They do not depend on n_q, because a workspace serves calls with any. */
+/* Returns the bytes of the rows of all sequences. They do not depend on n_q: a workspace serves calls with any. */
 static size_t bytes_of_common_rows(const struct attn_problem *p)
 {
     return bytes_times(bytes_times(COMMON_TOKENS * COMMON_ROW, p->heads), p->batch);
@@ -75,7 +75,8 @@ static void align_beginnings(struct call *const *list, int64_t n)
         const struct version *const this = version_of(call);
         int64_t first = INT64_MAX;
         for (int64_t o = 0; o < n && this->common_range && first > call->common_chunks; o++)
-            if (o != k && version_of(list[o])->common == this->common && list[o]->common_chunks >= call->common_chunks &&
+            if (o != k && version_of(list[o])->common == this->common &&
+                list[o]->common_chunks >= call->common_chunks &&
                 in_same_pages(call, list[o], list[o]->common_chunks, this->common_chunk))
                 first = min(first, list[o]->common_chunks);
         if (first < INT64_MAX) call->common_chunks = first;

@@ -15,8 +15,8 @@ TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps,
             if (whole && early) fetch_T(1, min(WIDE, steps - first), b + (k + early) * b_row + units_T(first), b_row);
 #endif
 #if BLOCKS
-            if (first == 0 && k < later)
-                copy_scales_T(1, steps, b + (LANES + k) * b_row, b_row, next + k * scales_T(steps));
+            if (first == 0) /* without a branch; scales of later rows are not used */
+                copy_scales_T(1, steps, b + (k < later ? LANES + k : 0) * b_row, b_row, next + k * scales_T(steps));
 #endif
             for (int64_t s = first; s < min(first + WIDE, steps); s += LANES)
 #if BLOCKS
@@ -124,64 +124,60 @@ TARGET INLINE void turn_rows_T(const int vectors, const int64_t steps, const REA
         }
 }
 
-/* sum[v][k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b, for KEYS_ABREAST rows of
-   b. Terms of `turned` are `vectors` vectors apart, those of b are LANES elements apart. */
-TARGET INLINE void turned_lane_T(const int vectors, const int64_t parts, const REAL *turned, const REAL *b, int64_t b_row,
-    vec_T (*sum)[KEYS_ABREAST])
+/* sum[v * keys + k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b, for `keys` rows
+   of b. Terms of `turned` are `vectors` vectors apart, those of b are LANES elements apart. */
+TARGET INLINE void turned_lane_T(const int vectors, const int keys, const int64_t parts, const REAL *turned,
+    const REAL *b, int64_t b_row, vec_T *sum)
 {
-    UNROLL for (int v = 0; v < vectors; v++)
-        UNROLL for (int n = 0; n < KEYS_ABREAST; n++) sum[v][n] = (vec_T){0};
-    for (int64_t s = 0; s < parts; s++) {
+    UNROLL for (int k = 0; k < vectors * keys; k++) sum[k] = (vec_T){0};
+    UNROLL for (int64_t s = 0; s < parts; s++) {
         vec_T x[2];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_T(turned + (s * vectors + v) * LANES);
-        UNROLL for (int n = 0; n < KEYS_ABREAST; n++) {
+        UNROLL for (int n = 0; n < keys; n++) {
             const REAL y = b[n * b_row + s * LANES];
-            UNROLL for (int v = 0; v < vectors; v++) sum[v][n] += y * x[v];
+            UNROLL for (int v = 0; v < vectors; v++) sum[v * keys + n] += y * x[v];
         }
         __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
     }
 }
 
 /* Adds the sums of earlier lanes to sums of as many later lanes. */
-TARGET INLINE void add_turned_T(const int vectors, vec_T (*earlier)[KEYS_ABREAST], vec_T (*sum)[KEYS_ABREAST])
+TARGET INLINE void add_turned_T(const int sums, const vec_T *earlier, vec_T *sum)
 {
-    UNROLL for (int v = 0; v < vectors; v++)
-        UNROLL for (int n = 0; n < KEYS_ABREAST; n++) sum[v][n] = earlier[v][n] + sum[v][n];
+    UNROLL for (int k = 0; k < sums; k++) sum[k] = earlier[k] + sum[k];
 }
 
-/* t[v][k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of columns_T:
-   first those of each lane of a vector, then the lanes as in lane_sums_T. `asks` tells whether KEYS_ABREAST rows at
+/* t[v * keys + k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
+   columns_T: first those of each lane of a vector, then the lanes as in lane_sums_T. `asks` tells whether `keys` rows at
    `ahead` are prefetched. */
-TARGET INLINE void turned_columns_T(const int vectors, const int64_t steps, const REAL *turned, const REAL *b,
-    int64_t b_row, const int asks, const STORED *ahead, int64_t ahead_row, vec_T (*t)[KEYS_ABREAST])
+TARGET INLINE void turned_columns_T(const int vectors, const int keys, const int64_t steps, const REAL *turned,
+    const REAL *b, int64_t b_row, const int asks, const STORED *ahead, int64_t ahead_row, vec_T *t)
 {
     enum { GROUP = LANES < 4 ? 2 : 4 };
     const int64_t parts = steps / LANES, lane = parts * vectors * LANES;
-    vec_T group[TURNED_LEVELS][2][KEYS_ABREAST]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later groups */
-    vec_T sum[2][KEYS_ABREAST];
+    const int sums = vectors * keys;
+    vec_T group[TURNED_LEVELS][TURNED_SUMS]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later ones */
+    vec_T sum[TURNED_SUMS];
     for (int l = 0; l < LANES; l += GROUP, turned += GROUP * lane, b += GROUP) {
-        vec_T one[2][KEYS_ABREAST], two[2][KEYS_ABREAST];
-        if (asks && l % (LANES / KEYS_ABREAST) == 0)
-            fetch_T(1, steps, ahead + l / (LANES / KEYS_ABREAST) * ahead_row, ahead_row);
-        turned_lane_T(vectors, parts, turned, b, b_row, one);
-        turned_lane_T(vectors, parts, turned + lane, b + 1, b_row, sum);
-        add_turned_T(vectors, one, sum);
+        vec_T one[TURNED_SUMS], two[TURNED_SUMS];
+        for (int k = l; asks && k < l + GROUP; k++)
+            if (k % (LANES / keys) == 0) fetch_T(1, steps, ahead + k / (LANES / keys) * ahead_row, ahead_row);
+        turned_lane_T(vectors, keys, parts, turned, b, b_row, one);
+        turned_lane_T(vectors, keys, parts, turned + lane, b + 1, b_row, sum);
+        add_turned_T(sums, one, sum);
         if (GROUP == 4) {
-            UNROLL for (int v = 0; v < vectors; v++)
-                UNROLL for (int n = 0; n < KEYS_ABREAST; n++) two[v][n] = sum[v][n];
-            turned_lane_T(vectors, parts, turned + 2 * lane, b + 2, b_row, one);
-            turned_lane_T(vectors, parts, turned + 3 * lane, b + 3, b_row, sum);
-            add_turned_T(vectors, one, sum);
-            add_turned_T(vectors, two, sum);
+            UNROLL for (int k = 0; k < sums; k++) two[k] = sum[k];
+            turned_lane_T(vectors, keys, parts, turned + 2 * lane, b + 2, b_row, one);
+            turned_lane_T(vectors, keys, parts, turned + 3 * lane, b + 3, b_row, sum);
+            add_turned_T(sums, one, sum);
+            add_turned_T(sums, two, sum);
         }
         int level = 0;
-        for (int g = l / GROUP; g & 1; g /= 2) add_turned_T(vectors, group[level++], sum);
+        for (int g = l / GROUP; g & 1; g /= 2) add_turned_T(sums, group[level++], sum);
         if (l + GROUP == LANES) break;
-        UNROLL for (int v = 0; v < vectors; v++)
-            UNROLL for (int n = 0; n < KEYS_ABREAST; n++) group[level][v][n] = sum[v][n];
+        UNROLL for (int k = 0; k < sums; k++) group[level][k] = sum[k];
     }
-    UNROLL for (int v = 0; v < vectors; v++)
-        UNROLL for (int n = 0; n < KEYS_ABREAST; n++) t[v][n] = sum[v][n];
+    UNROLL for (int k = 0; k < sums; k++) t[k] = sum[k];
 }
 
 /* Like all_columns_T, for the rows of up to 2 vectors and all columns, whose number is a multiple of LANES. The rows are
@@ -189,6 +185,12 @@ TARGET INLINE void turned_columns_T(const int vectors, const int64_t steps, cons
 TARGET INLINE void turned_T(const int vectors, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
     const STORED *b, int64_t b_row, const int asks, REAL *c, int64_t c_row)
 {
+#if NARROW
+    /* Fewer rows are multiplied by more keys at a time, so that as many sums are independent. */
+    const int keys = vectors > 1 ? TURNED_SUMS / 2 : TURNED_SUMS < LANES ? TURNED_SUMS : LANES;
+#else
+    const int keys = TURNED_SUMS / 2; /* more rows, whose distance varies, need more registers for their addresses */
+#endif
     REAL turned[2 * LANES * MAX_TERMS] __attribute__((aligned(BYTES)));
 #if NARROW
     REAL wide[LANES * MAX_TERMS] __attribute__((aligned(BYTES)));
@@ -213,12 +215,12 @@ TARGET INLINE void turned_T(const int vectors, int64_t columns, const int64_t st
         const REAL *const from = b;
         const int64_t from_row = b_row;
 #endif
-        for (int64_t k = 0; k < LANES; k += KEYS_ABREAST) {
-            vec_T some[2][KEYS_ABREAST];
-            turned_columns_T(vectors, steps, turned, from + k * from_row, from_row, asks,
+        for (int64_t k = 0; k < LANES; k += keys) {
+            vec_T some[TURNED_SUMS];
+            turned_columns_T(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
                 b + (EARLY_FOR_SEVERAL + k) * b_row, b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
-                UNROLL for (int n = 0; n < KEYS_ABREAST; n++) t[v][k + n] = some[v][n];
+                UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
         UNROLL for (int v = 0; v < vectors; v++) {
             exchange_T(t[v]);

@@ -48,7 +48,8 @@ TARGET INLINE void row_T(const int vectors, int64_t first, int64_t steps, const 
 #if IS_EARLY
         if (early && first == 0) fetch_T(1, lanes, b + early * b_step, b_step);
 #endif
-        if (first == 0 && t < later) copy_scales_T(1, lanes, b + AT_ONCE * b_step, b_step, next + t * scales_T(lanes));
+        if (first == 0) /* without a branch, the sums stay in their registers. Scales of later rows are not used */
+            copy_scales_T(1, lanes, b + (t < later ? AT_ONCE * b_step : 0), b_step, next + t * scales_T(lanes));
         UNROLL for (int v = 0; v < vectors; v++)
 #if ROOMY
             sum[v] += a[t * a_step + (first + v * LANES) / block] * unscaled_T(b, first + v * LANES);
