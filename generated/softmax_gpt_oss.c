@@ -1358,21 +1358,22 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
                 const vec_v4 t_17 = exp2_v4(row_max_14 - t_16);
                 const vec_v4 t_18 = (load_v4(row_sum + i) * t_17) + exp2_v4(t_15 - t_16);
                 const mask_v4 t_19 = t_18 == 0.0f;
+                const vec_v4 t_20 = 1.0f / t_18;
                 for (int64_t e = 0; e < 64; e++) {
                     store_v4(result + e * 32 + i, pick_v4(t_19, splat_v4(0.0f),
-                        (load_v4(sum + e * 32 + i) / t_18) * t_17));
+                        (load_v4(sum + e * 32 + i) * t_20) * t_17));
                 }
             }
             if (saved_0) {
                 /* query_scale = select(((row_sum * exp2(row_max - max(row_max,
                    sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * ... */
-                const float t_21 = sink_array[0] * 1.442695f;
+                const float t_22 = sink_array[0] * 1.442695f;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 row_max_20 = load_v4(row_max + i);
-                    const vec_v4 t_22 = max_nan_v4(row_max_20, splat_v4(t_21));
-                    const vec_v4 t_23 = (load_v4(row_sum + i) * exp2_v4(row_max_20 - t_22)) + exp2_v4(t_21 - t_22);
-                    store_v4(query_scale + i, pick_v4(t_23 == 0.0f, splat_v4(0.0f),
-                        (log_v4(t_23) + (t_22 * 0.6931472f)) * 1.442695f));
+                    const vec_v4 row_max_21 = load_v4(row_max + i);
+                    const vec_v4 t_23 = max_nan_v4(row_max_21, splat_v4(t_22));
+                    const vec_v4 t_24 = (load_v4(row_sum + i) * exp2_v4(row_max_21 - t_23)) + exp2_v4(t_22 - t_23);
+                    store_v4(query_scale + i, pick_v4(t_24 == 0.0f, splat_v4(0.0f),
+                        (log_v4(t_24) + (t_23 * 0.6931472f)) * 1.442695f));
                 }
             }
             /* out = result, transposed back */
@@ -1692,8 +1693,8 @@ TARGET_v4 APART void softmax_gpt_oss_few_queries_v4(const struct call *call, int
             const float t_24 = (carried_max_22 > t_23 || carried_max_22 != carried_max_22 ? carried_max_22 : t_23);
             const float t_25 = exp2f(carried_max_22 - t_24);
             const float t_26 = (carried_sum[r] * t_25) + exp2f(t_23 - t_24);
-            store_v4(result + r * 64 + e, (t_26 == 0.0f) ? splat_v4(0.0f) : (load_v4(carried + r * 64 + e) / t_26) *
-                t_25);
+            store_v4(result + r * 64 + e, (t_26 == 0.0f) ? splat_v4(0.0f) : (load_v4(carried + r * 64 + e) * (1.0f /
+                t_26)) * t_25);
         }
     }
     /* out = result */
@@ -2615,8 +2616,9 @@ TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t
         const vec_v4 t_14 = exp2_v4(row_max_11 - t_13);
         const vec_v4 t_15 = (load_v4(row_sum + i) * t_14) + exp2_v4(t_12 - t_13);
         const mask_v4 t_16 = t_15 == 0.0f;
+        const vec_v4 t_17 = 1.0f / t_15;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 32 + i, pick_v4(t_16, splat_v4(0.0f), (load_v4(sum + e * 32 + i) / t_15) * t_14));
+            store_v4(sum + e * 32 + i, pick_v4(t_16, splat_v4(0.0f), (load_v4(sum + e * 32 + i) * t_17) * t_14));
         }
     }
     /* out = sum, transposed back */
@@ -3009,8 +3011,8 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_queries_v4(const struct call *ca
             const float t_23 = (carried_max_21 > t_22 || carried_max_21 != carried_max_21 ? carried_max_21 : t_22);
             const float t_24 = exp2f(carried_max_21 - t_23);
             const float t_25 = (carried_sum[r] * t_24) + exp2f(t_22 - t_23);
-            store_v4(result + r * 64 + e, (t_25 == 0.0f) ? splat_v4(0.0f) : (load_v4(carried + r * 64 + e) / t_25) *
-                t_24);
+            store_v4(result + r * 64 + e, (t_25 == 0.0f) ? splat_v4(0.0f) : (load_v4(carried + r * 64 + e) * (1.0f /
+                t_25)) * t_24);
         }
     }
     /* out = result */
@@ -4194,21 +4196,22 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
                 const vec_v3 t_17 = exp2_v3(row_max_14 - t_16);
                 const vec_v3 t_18 = (load_v3(row_sum + i) * t_17) + exp2_v3(t_15 - t_16);
                 const mask_v3 t_19 = t_18 == 0.0f;
+                const vec_v3 t_20 = 1.0f / t_18;
                 for (int64_t e = 0; e < 64; e++) {
                     store_v3(result + e * 16 + i, pick_v3(t_19, splat_v3(0.0f),
-                        (load_v3(sum + e * 16 + i) / t_18) * t_17));
+                        (load_v3(sum + e * 16 + i) * t_20) * t_17));
                 }
             }
             if (saved_0) {
                 /* query_scale = select(((row_sum * exp2(row_max - max(row_max,
                    sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * ... */
-                const float t_21 = sink_array[0] * 1.442695f;
+                const float t_22 = sink_array[0] * 1.442695f;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 row_max_20 = load_v3(row_max + i);
-                    const vec_v3 t_22 = max_nan_v3(row_max_20, splat_v3(t_21));
-                    const vec_v3 t_23 = (load_v3(row_sum + i) * exp2_v3(row_max_20 - t_22)) + exp2_v3(t_21 - t_22);
-                    store_v3(query_scale + i, pick_v3(t_23 == 0.0f, splat_v3(0.0f),
-                        (log_v3(t_23) + (t_22 * 0.6931472f)) * 1.442695f));
+                    const vec_v3 row_max_21 = load_v3(row_max + i);
+                    const vec_v3 t_23 = max_nan_v3(row_max_21, splat_v3(t_22));
+                    const vec_v3 t_24 = (load_v3(row_sum + i) * exp2_v3(row_max_21 - t_23)) + exp2_v3(t_22 - t_23);
+                    store_v3(query_scale + i, pick_v3(t_24 == 0.0f, splat_v3(0.0f),
+                        (log_v3(t_24) + (t_23 * 0.6931472f)) * 1.442695f));
                 }
             }
             /* out = result, transposed back */
@@ -4528,8 +4531,8 @@ TARGET_v3 APART void softmax_gpt_oss_few_queries_v3(const struct call *call, int
             const float t_24 = (carried_max_22 > t_23 || carried_max_22 != carried_max_22 ? carried_max_22 : t_23);
             const float t_25 = exp2f(carried_max_22 - t_24);
             const float t_26 = (carried_sum[r] * t_25) + exp2f(t_23 - t_24);
-            store_v3(result + r * 64 + e, (t_26 == 0.0f) ? splat_v3(0.0f) : (load_v3(carried + r * 64 + e) / t_26) *
-                t_25);
+            store_v3(result + r * 64 + e, (t_26 == 0.0f) ? splat_v3(0.0f) : (load_v3(carried + r * 64 + e) * (1.0f /
+                t_26)) * t_25);
         }
     }
     /* out = result */
@@ -5450,8 +5453,9 @@ TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t
         const vec_v3 t_14 = exp2_v3(row_max_11 - t_13);
         const vec_v3 t_15 = (load_v3(row_sum + i) * t_14) + exp2_v3(t_12 - t_13);
         const mask_v3 t_16 = t_15 == 0.0f;
+        const vec_v3 t_17 = 1.0f / t_15;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 16 + i, pick_v3(t_16, splat_v3(0.0f), (load_v3(sum + e * 16 + i) / t_15) * t_14));
+            store_v3(sum + e * 16 + i, pick_v3(t_16, splat_v3(0.0f), (load_v3(sum + e * 16 + i) * t_17) * t_14));
         }
     }
     /* out = sum, transposed back */
@@ -5844,8 +5848,8 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_queries_v3(const struct call *ca
             const float t_23 = (carried_max_21 > t_22 || carried_max_21 != carried_max_21 ? carried_max_21 : t_22);
             const float t_24 = exp2f(carried_max_21 - t_23);
             const float t_25 = (carried_sum[r] * t_24) + exp2f(t_22 - t_23);
-            store_v3(result + r * 64 + e, (t_25 == 0.0f) ? splat_v3(0.0f) : (load_v3(carried + r * 64 + e) / t_25) *
-                t_24);
+            store_v3(result + r * 64 + e, (t_25 == 0.0f) ? splat_v3(0.0f) : (load_v3(carried + r * 64 + e) * (1.0f /
+                t_25)) * t_24);
         }
     }
     /* out = result */
@@ -7010,21 +7014,22 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
                 const vec_any t_17 = exp2_any(row_max_14 - t_16);
                 const vec_any t_18 = (load_any(row_sum + i) * t_17) + exp2_any(t_15 - t_16);
                 const mask_any t_19 = t_18 == 0.0f;
+                const vec_any t_20 = 1.0f / t_18;
                 for (int64_t e = 0; e < 64; e++) {
                     store_any(result + e * 16 + i, pick_any(t_19, splat_any(0.0f),
-                        (load_any(sum + e * 16 + i) / t_18) * t_17));
+                        (load_any(sum + e * 16 + i) * t_20) * t_17));
                 }
             }
             if (saved_0) {
                 /* query_scale = select(((row_sum * exp2(row_max - max(row_max,
                    sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * ... */
-                const float t_21 = sink_array[0] * 1.442695f;
+                const float t_22 = sink_array[0] * 1.442695f;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any row_max_20 = load_any(row_max + i);
-                    const vec_any t_22 = max_nan_any(row_max_20, splat_any(t_21));
-                    const vec_any t_23 = (load_any(row_sum + i) * exp2_any(row_max_20 - t_22)) + exp2_any(t_21 - t_22);
-                    store_any(query_scale + i, pick_any(t_23 == 0.0f, splat_any(0.0f),
-                        (log_any(t_23) + (t_22 * 0.6931472f)) * 1.442695f));
+                    const vec_any row_max_21 = load_any(row_max + i);
+                    const vec_any t_23 = max_nan_any(row_max_21, splat_any(t_22));
+                    const vec_any t_24 = (load_any(row_sum + i) * exp2_any(row_max_21 - t_23)) + exp2_any(t_22 - t_23);
+                    store_any(query_scale + i, pick_any(t_24 == 0.0f, splat_any(0.0f),
+                        (log_any(t_24) + (t_23 * 0.6931472f)) * 1.442695f));
                 }
             }
             /* out = result, transposed back */
@@ -7344,8 +7349,8 @@ APART void softmax_gpt_oss_few_queries_any(const struct call *call, int64_t task
             const float t_24 = (carried_max_22 > t_23 || carried_max_22 != carried_max_22 ? carried_max_22 : t_23);
             const float t_25 = exp2f(carried_max_22 - t_24);
             const float t_26 = (carried_sum[r] * t_25) + exp2f(t_23 - t_24);
-            store_any(result + r * 64 + e, (t_26 == 0.0f) ? splat_any(0.0f) : (load_any(carried + r * 64 + e) / t_26) *
-                t_25);
+            store_any(result + r * 64 + e, (t_26 == 0.0f) ? splat_any(0.0f) : (load_any(carried + r * 64 + e) * (1.0f /
+                t_26)) * t_25);
         }
     }
     /* out = result */
@@ -8269,8 +8274,9 @@ static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, un
         const vec_any t_14 = exp2_any(row_max_11 - t_13);
         const vec_any t_15 = (load_any(row_sum + i) * t_14) + exp2_any(t_12 - t_13);
         const mask_any t_16 = t_15 == 0.0f;
+        const vec_any t_17 = 1.0f / t_15;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 16 + i, pick_any(t_16, splat_any(0.0f), (load_any(sum + e * 16 + i) / t_15) * t_14));
+            store_any(sum + e * 16 + i, pick_any(t_16, splat_any(0.0f), (load_any(sum + e * 16 + i) * t_17) * t_14));
         }
     }
     /* out = sum, transposed back */
@@ -8663,8 +8669,8 @@ APART void softmax_gpt_oss_extend_few_queries_any(const struct call *call, int64
             const float t_23 = (carried_max_21 > t_22 || carried_max_21 != carried_max_21 ? carried_max_21 : t_22);
             const float t_24 = exp2f(carried_max_21 - t_23);
             const float t_25 = (carried_sum[r] * t_24) + exp2f(t_22 - t_23);
-            store_any(result + r * 64 + e, (t_25 == 0.0f) ? splat_any(0.0f) : (load_any(carried + r * 64 + e) / t_25) *
-                t_24);
+            store_any(result + r * 64 + e, (t_25 == 0.0f) ? splat_any(0.0f) : (load_any(carried + r * 64 + e) * (1.0f /
+                t_25)) * t_24);
         }
     }
     /* out = result */

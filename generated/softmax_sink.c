@@ -1057,15 +1057,16 @@ TARGET_v4 static void softmax_sink_rows_v4(const struct call *call, int64_t task
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(((row_sum * exp2(row_max - max(row_max, 0.0f))) + exp2(0.0f - max(row_max, 0.0f))) == 0.0f, 0.0f,
-       (sum / ((row_sum  ... */
+       (sum * (1.0f / (( ... */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
         const vec_v4 row_max_6 = load_v4(row_max + i);
         const vec_v4 t_7 = max_v4(row_max_6, splat_v4(0.0f));
         const vec_v4 t_8 = exp2_v4(row_max_6 - t_7);
         const vec_v4 t_9 = (load_v4(row_sum + i) * t_8) + exp2_v4(0.0f - t_7);
         const mask_v4 t_10 = t_9 == 0.0f;
+        const vec_v4 t_11 = 1.0f / t_9;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 80 + i, pick_v4(t_10, splat_v4(0.0f), (load_v4(sum + e * 80 + i) / t_9) * t_8));
+            store_v4(sum + e * 80 + i, pick_v4(t_10, splat_v4(0.0f), (load_v4(sum + e * 80 + i) * t_11) * t_8));
         }
     }
     /* out = sum, transposed back */
@@ -1327,8 +1328,8 @@ TARGET_v4 APART void softmax_sink_few_queries_v4(const struct call *call, int64_
             const float t_14 = (carried_max_13 > 0.0f || carried_max_13 != carried_max_13 ? carried_max_13 : 0.0f);
             const float t_15 = exp2f(carried_max_13 - t_14);
             const float t_16 = (carried_sum[r] * t_15) + exp2f(0.0f - t_14);
-            store_v4(result + r * 64 + e, (t_16 == 0.0f) ? splat_v4(0.0f) : (load_v4(carried + r * 64 + e) / t_16) *
-                t_15);
+            store_v4(result + r * 64 + e, (t_16 == 0.0f) ? splat_v4(0.0f) : (load_v4(carried + r * 64 + e) * (1.0f /
+                t_16)) * t_15);
         }
     }
     /* out = result */
@@ -2231,15 +2232,16 @@ TARGET_v3 static void softmax_sink_rows_v3(const struct call *call, int64_t task
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(((row_sum * exp2(row_max - max(row_max, 0.0f))) + exp2(0.0f - max(row_max, 0.0f))) == 0.0f, 0.0f,
-       (sum / ((row_sum  ... */
+       (sum * (1.0f / (( ... */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
         const vec_v3 row_max_6 = load_v3(row_max + i);
         const vec_v3 t_7 = max_v3(row_max_6, splat_v3(0.0f));
         const vec_v3 t_8 = exp2_v3(row_max_6 - t_7);
         const vec_v3 t_9 = (load_v3(row_sum + i) * t_8) + exp2_v3(0.0f - t_7);
         const mask_v3 t_10 = t_9 == 0.0f;
+        const vec_v3 t_11 = 1.0f / t_9;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 80 + i, pick_v3(t_10, splat_v3(0.0f), (load_v3(sum + e * 80 + i) / t_9) * t_8));
+            store_v3(sum + e * 80 + i, pick_v3(t_10, splat_v3(0.0f), (load_v3(sum + e * 80 + i) * t_11) * t_8));
         }
     }
     /* out = sum, transposed back */
@@ -2501,8 +2503,8 @@ TARGET_v3 APART void softmax_sink_few_queries_v3(const struct call *call, int64_
             const float t_14 = (carried_max_13 > 0.0f || carried_max_13 != carried_max_13 ? carried_max_13 : 0.0f);
             const float t_15 = exp2f(carried_max_13 - t_14);
             const float t_16 = (carried_sum[r] * t_15) + exp2f(0.0f - t_14);
-            store_v3(result + r * 64 + e, (t_16 == 0.0f) ? splat_v3(0.0f) : (load_v3(carried + r * 64 + e) / t_16) *
-                t_15);
+            store_v3(result + r * 64 + e, (t_16 == 0.0f) ? splat_v3(0.0f) : (load_v3(carried + r * 64 + e) * (1.0f /
+                t_16)) * t_15);
         }
     }
     /* out = result */
@@ -3390,15 +3392,16 @@ static void softmax_sink_rows_any(const struct call *call, int64_t task, unsigne
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(((row_sum * exp2(row_max - max(row_max, 0.0f))) + exp2(0.0f - max(row_max, 0.0f))) == 0.0f, 0.0f,
-       (sum / ((row_sum  ... */
+       (sum * (1.0f / (( ... */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
         const vec_any row_max_6 = load_any(row_max + i);
         const vec_any t_7 = max_any(row_max_6, splat_any(0.0f));
         const vec_any t_8 = exp2_any(row_max_6 - t_7);
         const vec_any t_9 = (load_any(row_sum + i) * t_8) + exp2_any(0.0f - t_7);
         const mask_any t_10 = t_9 == 0.0f;
+        const vec_any t_11 = 1.0f / t_9;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 80 + i, pick_any(t_10, splat_any(0.0f), (load_any(sum + e * 80 + i) / t_9) * t_8));
+            store_any(sum + e * 80 + i, pick_any(t_10, splat_any(0.0f), (load_any(sum + e * 80 + i) * t_11) * t_8));
         }
     }
     /* out = sum, transposed back */
@@ -3658,8 +3661,8 @@ APART void softmax_sink_few_queries_any(const struct call *call, int64_t task, c
             const float t_14 = (carried_max_13 > 0.0f || carried_max_13 != carried_max_13 ? carried_max_13 : 0.0f);
             const float t_15 = exp2f(carried_max_13 - t_14);
             const float t_16 = (carried_sum[r] * t_15) + exp2f(0.0f - t_14);
-            store_any(result + r * 64 + e, (t_16 == 0.0f) ? splat_any(0.0f) : (load_any(carried + r * 64 + e) / t_16) *
-                t_15);
+            store_any(result + r * 64 + e, (t_16 == 0.0f) ? splat_any(0.0f) : (load_any(carried + r * 64 + e) * (1.0f /
+                t_16)) * t_15);
         }
     }
     /* out = result */

@@ -169,28 +169,46 @@ static void rewrite_products(struct graph *g, struct value *map)
 
 /* ---- quotients ---- */
 
-/* Whether v is the sum of exponentials relative to their maximum. It is 0 without terms, and otherwise at least 1, so
-   that its reciprocal is no subnormal number. */
-static bool is_sum_of_exponentials(const struct graph *g, const struct value *v)
+/* Returns the maximum that the exponentials of a row are relative to, if e is their sum. Otherwise returns -1. */
+static int maximum_of_sum(const struct graph *g, const struct value *map, const struct expr *e)
 {
-    if (v->op != GRAPH_REDUCE || v->fold != FOLD_SUM || v->online < 0 || v->power) return false;
-    const struct expr *const term = g->value[v->operand[0].of].expr;
-    return term && term->op == EXPR_EXP2 && term->arg[0]->op == EXPR_SUB && term->arg[0]->arg[1]->op == EXPR_OPERAND &&
-           g->value[v->operand[0].of].operand[term->arg[0]->arg[1]->integer].of == v->online;
+    const struct value *const v = e->op == EXPR_OPERAND ? &g->value[map->operand[e->integer].of] : NULL;
+    if (!v || v->op != GRAPH_REDUCE || v->fold != FOLD_SUM || v->online < 0 || v->power) return -1;
+    const struct value *const terms = &g->value[v->operand[0].of];
+    const struct expr *const exponent = terms->expr && terms->expr->op == EXPR_EXP2 ? terms->expr->arg[0] : NULL;
+    const bool is_relative = exponent && exponent->op == EXPR_SUB && exponent->arg[1]->op == EXPR_OPERAND &&
+                             terms->operand[exponent->arg[1]->integer].of == v->online;
+    return is_relative ? v->online : -1;
 }
 
-/* Returns e with reciprocals of sums of exponentials that have fewer axes than the map. */
+/* Whether e is 0 or at least 1, so that its reciprocal is no subnormal number:
+   - the sum of a row's exponentials relative to their maximum M
+   - sum * 2^(M - x) + 2^(y - x), where x = max(M, y): the sum with that of a sink */
+static bool is_sum_of_exponentials(const struct graph *g, const struct value *map, const struct expr *e)
+{
+    if (e->op != EXPR_ADD) return maximum_of_sum(g, map, e) >= 0;
+    const struct expr *const sum = e->arg[0], *const sink = e->arg[1];
+    if (sum->op != EXPR_MUL || sum->arg[1]->op != EXPR_EXP2 || sink->op != EXPR_EXP2) return false;
+    const struct expr *const a = sum->arg[1]->arg[0], *const b = sink->arg[0];
+    if (a->op != EXPR_SUB || b->op != EXPR_SUB || a->arg[1] != b->arg[1] || a->arg[1]->op != EXPR_MAX) return false;
+    const struct expr *const M = a->arg[0], *const larger = a->arg[1];
+    return larger->arg[0] == M && larger->arg[1] == b->arg[0] && M->op == EXPR_OPERAND &&
+           maximum_of_sum(g, map, sum->arg[0]) == map->operand[M->integer].of;
+}
+
+/* Returns e with reciprocals of sums of exponentials that do not depend on all axes of the map. */
 static const struct expr *with_reciprocals(const struct graph *g, const struct value *map, const struct expr *e)
 {
     const struct expr *arg[3] = {NULL, NULL, NULL};
     for (int k = 0; k < expr_arity(e->op); k++) arg[k] = with_reciprocals(g, map, e->arg[k]);
-    if (e->op != EXPR_DIV || e->type != TYPE_REAL || arg[1]->op != EXPR_OPERAND)
-        return expr_arity(e->op) ? expr_with_args(g->module, e, arg) : e;
-    const struct ref *const by = &map->operand[arg[1]->integer];
-    if (by->rank == map->rank || !is_sum_of_exponentials(g, &g->value[by->of]))
-        return expr_with_args(g->module, e, arg);
-    return expr_make(g->module, EXPR_MUL, arg[0], expr_make(g->module, EXPR_DIV, expr_real(g->module, 1), arg[1], NULL),
-                     NULL);
+    uint32_t own = 0;
+    for (int k = 0; k < map->rank; k++) own |= UINT32_C(1) << map->axes[k];
+    if (e->op == EXPR_DIV && e->type == TYPE_REAL && (own & ~axes_in(map, arg[1])) &&
+        is_sum_of_exponentials(g, map, arg[1])) {
+        const struct expr *const inverse = expr_make(g->module, EXPR_DIV, expr_real(g->module, 1), arg[1], NULL);
+        return expr_make(g->module, EXPR_MUL, arg[0], inverse, NULL);
+    }
+    return expr_arity(e->op) ? expr_with_args(g->module, e, arg) : e;
 }
 
 void pass_strength_reduce(struct compilation *c)
