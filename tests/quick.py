@@ -18,7 +18,8 @@ RUNTIME = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 # Only compilations with these options and -I can use the compiled headers.
 OPTIONS = ['-O0', '-std=gnu11', '-fopenmp', '-fPIC', '-w']
 HEADERS = 'float math stdlib string omp sched attnrt'
-REAL = next(filter(shutil.which, ('clang', 'clang-19', 'gcc')), 'cc')
+# A path, as suites name clang, so that they have one compiler in memory.
+REAL = next(filter(None, map(shutil.which, ('clang-19', 'clang', 'gcc'))), 'cc')
 SCRIPT = '''#!/bin/sh
 # Compiles a C file to a shared library and calls the linker directly. Gives all other work to the compiler.
 case " $* " in
