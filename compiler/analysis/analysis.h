@@ -199,6 +199,7 @@ struct distances {
     int64_t before, after; /* the farthest keys that a query sees before and after its position. INT64_MAX: unknown */
     int64_t period;        /* a result stays equal if all positions move by this number. 0: none is known */
     bool names_heads;      /* a result depends on the number of a head, or of heads */
+    bool names_sequences;  /* a result depends on the number of a sequence, or of sequences */
     int64_t saved_power;   /* this and the next ones are as in struct attn_kernel; set by the driver */
     int64_t open_keys, end_of_keys;
 };

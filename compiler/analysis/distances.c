@@ -77,16 +77,29 @@ static bool names_heads(const struct module *m, const struct expr *e)
     return names;
 }
 
+/* Whether e, as opposed to a subscript, names a sequence. */
+static bool names_sequence(const struct module *m, const struct expr *e)
+{
+    bool names = false;
+    if (!e || e->op == EXPR_START || e->op == EXPR_ID || e->op == EXPR_ELEMENT || e->op == EXPR_DRAWN) return false;
+    if (e->op == EXPR_INDEX || e->op == EXPR_SIZE) names = m->axis[e->integer].source == SIZE_BATCH;
+    for (int k = 0; k < expr_arity(e->op) && !names; k++) names = names_sequence(m, e->arg[k]);
+    return names;
+}
+
 struct distances distances_of(const struct graph *g)
 {
     enum { MAX_PERIOD = 1 << 12 };
     struct distances d = {0};
     struct roles roles;
-    if (roles_of(g, 0, &roles)) return (struct distances){.before = INT64_MAX, .after = INT64_MAX, .names_heads = true};
+    if (roles_of(g, 0, &roles))
+        return (struct distances){
+            .before = INT64_MAX, .after = INT64_MAX, .names_heads = true, .names_sequences = true};
     for (int v = 0; v < g->values; v++) {
         const struct value *const value = &g->value[v];
         if (value->op == GRAPH_REDUCE || value->op == GRAPH_CONTRACT) take_sum(g, &roles, value, &d);
         d.names_heads |= names_heads(g->module, value->expr) || names_heads(g->module, value->where);
+        d.names_sequences |= names_sequence(g->module, value->expr) || names_sequence(g->module, value->where);
     }
     for (int64_t by = 1; by <= MAX_PERIOD && !d.period; by += by < 64 ? 1 : 64)
         if (moves_together(g, by)) d.period = by;

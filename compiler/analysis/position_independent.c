@@ -62,7 +62,7 @@ static bool growth(const struct shift *x, const struct expr *e, int64_t *by)
     switch ((int)e->op) {
     case EXPR_SIZE:
         if (x->parts && is_stream(x, (int)e->integer)) return false;
-        if (x->parts && x->g->module->axis[e->integer].source == SIZE_FIRST_KEY) {
+        if (x->g->module->axis[e->integer].source == SIZE_FIRST_KEY) {
             *by = -x->by;
             return true;
         }

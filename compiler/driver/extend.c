@@ -5,6 +5,7 @@
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
 #include "../support/support.h"
+#include "../variant/variant.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,7 @@ static void make_fold(struct maker *x)
 {
     struct unit *const p = x->p;
     p->folds = p->extends && p->read_back == 0;
-    p->moves = true;
+    p->moves = !weight_names_positions(p->spec);
     for (int v = 0; v < p->graph->values; v++)
         p->folds &= !p->graph->value[v].integers; /* sums that ids reset cannot be added */
     for (int k = 0; k < p->extends; k++) {
@@ -273,7 +274,8 @@ void maker_extend(struct maker *x)
     p->rows_move = rows_move(p);
     make_fold(x);
     if (x->good) make_foldable(x);
-    const int64_t period = p->folds || p->foldables ? part_period(p->graph) : 0;
+    const bool apart = p->spec->in_parts || !weight_names_positions(p->spec);
+    const int64_t period = apart && (p->folds || p->foldables) ? part_period(p->graph) : 0;
     if (period) p->outer_chunk = emit_outer_chunk(p->backward, p->backwards, period);
     if (!x->good) return;
     graph_print(p->graph, &t);

@@ -221,10 +221,24 @@ static void set_ends(struct unit *p, struct diagnostics *d)
     p->distances.open_keys = of.before < INT64_MAX || of.after < INT64_MAX ? open : 0;
 }
 
-/* Makes positions count from problem.first_key, if a call can then have some keys of a sequence. */
+/* Whether a call of backward may have some tokens of a sequence, given sums over the others, if positions count from
+   problem.first_key. */
+static bool can_have_outer_sums(const struct unit *p)
+{
+    const struct spec *const spec = p->spec;
+    bool can = spec->emit & EMIT_BACKWARD && spec->emit & EMIT_DECODE && !(spec->emit & EMIT_STATISTICS) &&
+               !spec->linformer && spec->similarity.kind != SIMILARITY_SOFTMAX &&
+               spec->algorithm != ALGORITHM_QUADRATIC && spec->mask && spec->mask->kind == MASK_CAUSAL;
+    for (int v = 0; v < p->graph->values; v++) can &= !p->graph->value[v].integers;
+    return can && (part_period(p->graph) == 0 || weight_names_positions(spec));
+}
+
+/* Makes positions count from problem.first_key, if a call can then have some keys or tokens of a sequence. */
 static void count_in_parts(struct unit *p, struct diagnostics *d)
 {
+    const bool of_keys = !p->distances.period && can_be_in_parts(p->spec);
     struct unit parts = *p;
+    if (!of_keys && !can_have_outer_sums(p)) return;
     struct spec *const spec = arena_alloc(p->arena, sizeof *spec);
     *spec = *p->spec;
     spec->in_parts = true;
@@ -232,7 +246,7 @@ static void count_in_parts(struct unit *p, struct diagnostics *d)
     parts.graph = build_graph(p->arena, spec, d);
     if (!parts.graph) return;
     parts.distances = distances_of_unit(&parts, d);
-    if (!parts.distances.period) return;
+    if (of_keys ? !parts.distances.period : !part_period(parts.graph)) return;
     p->spec->in_parts = true;
     p->graph = parts.graph;
     p->arrays = kernel_arrays(p->spec, p->graph);
@@ -274,8 +288,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     if (p->graph) check_members(p, d);
     if (p->graph) unit_check_decay(p, d);
     if (p->graph && diagnostics_errors(d) == 0) p->distances = distances_of_unit(p, d);
-    if (p->graph && diagnostics_errors(d) == 0 && !p->distances.period && can_be_in_parts(p->spec))
-        count_in_parts(p, d);
+    if (p->graph && diagnostics_errors(d) == 0) count_in_parts(p, d);
     if (p->graph && diagnostics_errors(d) == 0) set_ends(p, d);
     bool good = p->graph != NULL && diagnostics_errors(d) == 0 &&
                 (!(p->spec->emit & EMIT_DECODE) || unit_can_decode(p, p->asked & EMIT_DECODE, d));

@@ -341,15 +341,18 @@ void emit_heading(const struct emitted_file *e, struct text *out)
     text_add(out, "\n   Computes, in %s, over the axes %s:\n", dtype_name(source->module->dtype), axes_of(source));
     formulas(source, &graph);
     emit_comment(arena, out, graph.data, 5);
-    text_free(&graph);
     if (graph_has(source, EXPR_START))
         text_add(out,
                  "   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is "
                  "NULL.\n");
-    for (int a = 0; a < source->module->axes; a++)
-        if (is_number_of_call(&source->module->axis[a]))
-            text_add(out, "   %s is problem.%s%s.\n", emit_size(source->module, a), emit_size(source->module, a),
-                     source->module->axis[a].source == SIZE_ALL_KEYS ? ", or n_k if that is 0" : ", usually 0");
+    for (int a = 0; a < source->module->axes; a++) {
+        const struct axis *const axis = &source->module->axis[a];
+        const char *const name = size_name(axis->source);
+        if (is_number_of_call(axis) && strcmp(axis->name, name) == 0 && strstr(graph.data, name))
+            text_add(out, "   %s is problem.%s%s.\n", name, name,
+                     axis->source == SIZE_ALL_KEYS ? ", or n_k if that is 0" : ", usually 0");
+    }
+    text_free(&graph);
     algorithm(e, out);
     contents(e, out);
     text_add(out, "\n   Compile with: cc -O2 -fopenmp %s.c …%s -lm */\n", spec->name,

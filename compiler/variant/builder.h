@@ -26,6 +26,9 @@ struct builder {
     /* Axes whose sizes are numbers of the call (size.def), or -1: first_key and all_keys with spec->in_parts, sink_mode
        if a denominator can be without its constant. */
     int first_key, all_keys, sink_mode;
+    /* first_key again, for j in formulas of linear forms. (i + first_key) - (j + first_key) must not become i - j
+       there, because features of i and of j alone would then count from the call's first key. */
+    int first_key_of_j;
 };
 /* Returns a constant. Reports an error if the constant becomes 0 or infinity in the type of sums, but only once. */
 const struct expr *build_real(struct builder *x, double value);

@@ -93,7 +93,7 @@ static const struct expr *value_of(struct builder *x, enum expression_name name,
     case NAME_i: return leaves->of_call ? leaves->position : build_whole_position(x, leaves->position);
     case NAME_j: {
         const struct expr *const j = build_index_of(x, x->j);
-        return leaves->of_call ? j : build_whole_position(x, j);
+        return leaves->of_call ? j : build_add(x, j, build_size_of(x, x->first_key_of_j));
     }
     case NAME_h: return build_head(x);
     case NAME_g: return build_index_of(x, x->kv);
@@ -120,10 +120,16 @@ static bool is_of_difference(const struct expr *e)
     return e->type == TYPE_INT && add_line(e, 1, &l) && l.i != 0 && l.i + l.j == 0;
 }
 
+/* Whether argument k of e is a difference of positions in an exponent. */
+static bool is_exponent(const struct expr *e, int k)
+{
+    return e->op == EXPR_POW && k == 1 && is_of_difference(e->arg[1]);
+}
+
 static const struct expr *copy(struct builder *x, const struct expr *e, const struct leaves *given)
 {
     struct leaves own = *given, *const leaves = &own;
-    own.of_call |= x->first_key < 0 || is_of_difference(e);
+    own.of_call |= x->first_key < 0 || (is_of_difference(e) && !(x->spec->emit & EMIT_DECODE));
     switch ((int)e->op) {
     case EXPR_ID: return leaves->element[e->arg[0]->integer];
     case EXPR_OPERAND:
@@ -144,8 +150,36 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
     default: break;
     }
     const struct expr *arg[3] = {NULL, NULL, NULL};
-    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = copy(x, e->arg[k], leaves);
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        struct leaves of_arg = own;
+        of_arg.of_call |= is_exponent(e, k);
+        arg[k] = copy(x, e->arg[k], &of_arg);
+    }
     return expr_make(x->m, e->op, arg[0], arg[1], arg[2]);
+}
+
+/* Whether e names positions other than in a difference in an exponent, which becomes a decay. */
+static bool names_positions(const struct expr *e)
+{
+    bool names = e->op == EXPR_INDEX && (e->integer == NAME_i || e->integer == NAME_j);
+    for (int k = 0; k < expr_arity(e->op); k++) names |= !is_exponent(e, k) && names_positions(e->arg[k]);
+    return names;
+}
+
+static void visit_weight(void *user, const char *key, const struct expression *e)
+{
+    const bool of_weight = strcmp(key, "modify") == 0 || strcmp(key, "weight") == 0;
+    bool *const names = (bool *)user;
+    *names |= of_weight && names_positions(e->value);
+    for (int k = 0; of_weight && k < e->elements; k++)
+        for (int n = 0; n < e->element[k].array->rank; n++) *names |= names_positions(e->element[k].sub[n]);
+}
+
+bool weight_names_positions(const struct spec *spec)
+{
+    bool names = false;
+    spec_expressions(spec, visit_weight, &names);
+    return names;
 }
 
 static bool uses_element(const struct expr *e, int k)

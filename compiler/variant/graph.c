@@ -98,6 +98,8 @@ static struct builder begin(struct arena *arena, const struct spec *spec, struct
     x->e = module_axis(m, "e", SIZE_CONSTANT, spec->value_dim);
     const bool has_constant = spec->normalize == NORMALIZE_SINK || spec->normalize == NORMALIZE_SUM_PLUS;
     x->first_key = spec->in_parts ? module_axis(m, "first_key", SIZE_FIRST_KEY, 0) : -1;
+    x->first_key_of_j = spec->in_parts && spec->emit & EMIT_DECODE ? module_axis(m, "first_key_of_j", SIZE_FIRST_KEY, 0)
+                                                                   : x->first_key;
     x->all_keys = spec->in_parts ? module_axis(m, "all_keys", SIZE_ALL_KEYS, 0) : -1;
     x->sink_mode = spec->emit & EMIT_STATISTICS && has_constant ? module_axis(m, "sink_mode", SIZE_SINK_MODE, 0) : -1;
     return builder;

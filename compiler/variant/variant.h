@@ -14,4 +14,8 @@ struct graph *build_graph_without_dropout(struct arena *arena, const struct spec
 struct graph *build_graph_of_prepared(struct arena *arena, const struct spec *spec, struct diagnostics *d);
 struct graph *build_graph_that_prepares(struct arena *arena, const struct spec *spec, struct diagnostics *d);
 
+/* Returns whether the weight of a query and a key depends on positions in another way than by a power of their
+   difference. Then finite features may depend on positions, even if the weight depends on their difference only. */
+bool weight_names_positions(const struct spec *spec);
+
 #endif

@@ -127,7 +127,8 @@ struct attn_problem { /* zero the struct first, because later versions add membe
     /* Used for gradients, if other calls have the tokens before and after those of this call. Both NULL, or the sums
        over these other tokens that gradients need: outer_sums() bytes of the kernel each, aligned to 64. Zeros are the
        sums over no tokens. Then backward computes the gradients for a part of a sequence:
-       - n_q equals n_k, and query_start is NULL. `saved` is not used
+       - n_q equals n_k, and query_start is NULL. `saved` is not used. If kernel->in_parts, first_key is the position of
+         the first token
        - out and dout have the rows of this call's tokens. `out` was computed from all earlier tokens, too
        - dq, dk and dv are the gradients of this call's tokens. The gradient of a parameter is the sum over all parts
        - term_gradients: outer_sums(…, 2) bytes, or NULL without gradients of arrays that a decay reads. Backward
@@ -138,7 +139,7 @@ struct attn_problem { /* zero the struct first, because later versions add membe
     void *earlier_sums, *later_sums;
     double *term_gradients;
     /* Used by forward and backward of a kernel with kernel->in_parts, if k and v are a part of the keys of a sequence,
-       and the caller merges results:
+       and the caller merges results, or gives sums over the other tokens:
        - first_key: the position of the first key of this call. `query_start` counts from this key
        - all_keys: the number of keys of the whole sequence, or 0 for n_k. `document` has all of them
        Used by kernels with statistics and a constant or a sink in the denominator:
@@ -263,9 +264,9 @@ struct attn_kernel {
     /* Used by attn_ranks_forward and related functions (attnrt_ranks.h).
        - before, after: the farthest keys that a query sees before and after its position. INT64_MAX: any key
        - period: results stay equal if all positions move by this number. 0: no such number is known
-       - names_heads: 1 if results depend on the number of a head
-       - in_parts: 1 if a result depends on positions in more than their differences, so that a call with a part of the
-         keys needs problem->first_key and all_keys. `period` is 1 or more then
+       - names_heads: 1 if results depend on the number of a head, plus 2 if they depend on that of a sequence
+       - in_parts: 1 if a result, or finite features, depend on positions in more than their differences, so that a call
+         with a part of the keys needs problem->first_key and all_keys
        - state_chunk: returns the number of keys that a state sums at a time, or 0 if a state stores keys. NULL without
          a state */
     int64_t before, after, period;

@@ -51,14 +51,16 @@ size_t attn_ranks_workspace(const struct attn_transport *transport, const struct
      rank does not begin at a multiple of the tokens that a state sums at a time, `foldable` changes nothing.
    - A kernel with `emit: [forward, statistics]` sends keys and values from rank to rank, and merges results. The last
      query of all ranks is at the last key. Keys that no query of a rank sees are neither sent there nor computed, as
-   far as distances, a prefix, `lengths` and `document` tell. With 16-bit elements, each merge rounds. `document` has
-   the ids of the tokens of all ranks, mine->all_keys is their number, and both are equal on all ranks. A sink, or
-   another constant of a denominator, is added once for each row. If a row sees no key, its statistic may be that of the
-   sink. Returns 0, an error of forward or of extend, or
+     far as distances, a prefix, `lengths` and `document` tell. With 16-bit elements, each merge rounds. `document` has
+     the ids of the tokens of all ranks, mine->all_keys is their number, and both are equal on all ranks. A sink, or
+     another constant of a denominator, is added once for each row. If a row sees no key, its statistic may be that of
+     the sink.
+
+   Returns 0, an error of forward or of extend, or
    - ATTN_EPROBLEM: the ranks have different kernels, batches, numbers of heads, seeds, `document` or `lengths`
    - ATTN_EFOLD: the kernel has neither, or its results for different keys cannot be merged: a decay or 'delta' changes
      the weights or the values, or an array has no rows of the rank's keys; or, with problem.foldable, states of the
-   kernel cannot be joined
+     kernel cannot be joined; or a linear form names the number of a sequence, and there are several
    - ATTN_ELENGTH: positions count by blocks, and a run does not begin with a block
    - ATTN_ERANKS: a message was not delivered */
 int attn_ranks_forward(const struct attn_transport *transport, const struct attn_kernel *kernel,

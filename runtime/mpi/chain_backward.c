@@ -26,7 +26,8 @@ int chain_backward_check(const struct attn_kernel *kernel, const struct attn_pro
 {
     for (int k = 0; k < kernel->params; k++)
         if (!has_own_rows(&kernel->param[k])) return ATTN_EFOLD;
-    return problem->n_q == problem->n_k && !problem->query_start ? 0 : ATTN_EPROBLEM;
+    if (kernel->names_heads & 2 && problem->batch > 1) return ATTN_EFOLD; /* a slice has one sequence, number 0 */
+    return problem->n_q == problem->n_k && !problem->query_start && !problem->first_key ? 0 : ATTN_EPROBLEM;
 }
 
 /* Returns the problem of a call of the kernel. `sums` are those of earlier and of later tokens. */
@@ -144,7 +145,7 @@ static int sum_own(const struct chain *x, int later)
     unsigned char *sums[2] = {x->sums[EARLIER], x->sums[LATER]};
     memset(x->own, 0, x->sizes.own);
     sums[later] = x->own;
-    const struct attn_problem p = with_sums(&call->problem, sums);
+    const struct attn_problem p = with_sums(&x->slicing.whole, sums);
     if (p.n_q == 0) return 0;
     return call->kernel->add_outer_sums(&p, call->params, a->q, a->k, a->v, a->out, call->dout, later, x->work);
 }
@@ -221,7 +222,7 @@ static int differentiate(const struct chain *x, bool finishes)
 {
     const struct ranks_call *const call = x->call;
     const struct arrays *const a = &call->arrays;
-    struct attn_problem p = with_sums(&call->problem, x->sums);
+    struct attn_problem p = with_sums(&x->slicing.whole, x->sums);
     p.term_gradients = x->sizes.terms == 0 ? NULL : finishes ? x->later_terms : x->terms;
     void *const *const own = (void *const *)call->gradients;
     for (int k = 0, n = 0; k < call->kernel->params && own && p.n_q == 0; k++) {
@@ -282,6 +283,7 @@ int chain_backward(const struct ranks_call *call)
     struct chain chain = {.call = call, .slicing = slices_of(t, call->kernel, &call->problem)}, *const x = &chain;
     const int error = misplaced(call); /* the same on all ranks */
     if (error) return error;
+    for (int r = 0; r < t->rank; r++) x->slicing.whole.first_key += call->run[r].n_q;
     x->of_dout = x->slicing;
     x->of_dout.whole.out = call->problem.dout;
     x->sizes = sizes_of(&x->slicing);

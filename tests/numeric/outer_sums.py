@@ -28,6 +28,8 @@ GATED_DELTA = RATE | {'decay': {'log': 'gate[b][h][t]'}, 'arrays': GATE | RATE['
 CASES = {   # Each case is (keys of the spec, batch, heads, key/value heads).
     'elu': ({'similarity': ELU}, 2, 4, 2),
     'elu_f64': ({'similarity': ELU, 'dtype': 'f64'}, 1, 2, 2),
+    'rope': ({'similarity': ELU, 'prepare': ['rope']}, 1, 4, 2),
+    'cosine': ({'similarity': {'linear': {'features': 'relu', 'modify': 's * cos((i - j) * 0.01)'}}}, 1, 2, 2),
     'elu_auto': ({'similarity': ELU, 'algorithm': 'auto'}, 1, 2, 1),
     'elu_bf16': ({'similarity': ELU, 'dtype': 'bf16'}, 1, 4, 1),
     'plus_one': ({'similarity': {'polynomial': {'degree': 2, 'alpha': 0.5, 'beta': 3}}, 'shape': {'head_dim': 5},
@@ -74,9 +76,8 @@ CASES = {   # Each case is (keys of the spec, batch, heads, key/value heads).
 }
 # In parts that begin with a chunk, these have the bits of one call, because each thread adds to the states of a head.
 EXACT = 'delta', 'delta_f64', 'delta_bf16', 'delta_constant'
-# Kernels without outer sums: positions are not differences, ids reset sums, or the state is no sum.
+# Kernels without outer sums: ids reset sums, or the state is no sum.
 NONE = {
-    'rope': {'similarity': ELU, 'prepare': ['rope']},
     'documents': {'similarity': ELU, 'mask': {'all': ['causal', 'document']}},
     'delta_softmax': {'similarity': {'softmax': {}}, 'delta': {'rate': '0.5'}, 'algorithm': 'auto'},
     'window': {'similarity': ELU, 'mask': {'all': ['causal', {'block_window': {'block': 16, 'left': 2}}]}, 'block': 16},
@@ -103,10 +104,10 @@ def memory(size, value=0xFF):
 class Part:
     """Backward of a part of the tokens. `sums` are those of earlier and of later tokens."""
 
-    def __init__(self, kernel, P, q, k, v, out, dout, threads):
+    def __init__(self, kernel, P, q, k, v, out, dout, threads, first=0):
         self.kernel, self.about, self.P = kernel, kernel.about, P
         self.arrays = [np.ascontiguousarray(x) for x in (q, k, v, out, dout)]
-        self.problem = Problem(q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2], threads=threads)
+        self.problem = Problem(q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2], threads=threads, first_key=first)
         self.params, self.keep = kernel.parameters(P)
         size = ctypes.CFUNCTYPE(ctypes.c_size_t, POINTER, ctypes.c_int)(self.about.outer_sums)
         self.sums = [memory(size(ctypes.byref(self.problem), later), 0) for later in (0, 1)]
@@ -167,7 +168,8 @@ def compose(kernel, P, arrays, runs, threads):
     parts, at = [], 0
     for n in runs:
         rows = slice(at, at + n)
-        parts.append(Part(kernel, share(kernel, P, rows, rows), *(x[:, :, rows] for x in arrays), threads))
+        parts.append(Part(kernel, share(kernel, P, rows, rows), *(x[:, :, rows] for x in arrays), threads,
+                          rows.start))
         at += n
     for one, following in zip(parts, parts[1:]): following.sums[0][:] = one.add(0)
     for one, previous in zip(parts[::-1], parts[-2::-1]): previous.sums[1][:] = one.add(1)

@@ -70,6 +70,7 @@ def kernels():
                 word: torch.from_numpy(a) for word, a in small(
                     'polysketch_learned_r32_local', block=8, similarity="{polysketch: {degree: 4, sketch: 4, map: learned, "
                     "local: exact}}").init(1, heads=4, kv_heads=2).items()}),
+            'rotated': (small('linear_elu', block=8, prepare='[rope]'), lambda n, rng: {}),
             'delta': (small('gated_deltanet'), gates),
             'bias': (small({'name': 'bias', 'similarity': {'softmax': {'modify': 's - slope[h] * (i - j)'}}, 'mask': 'causal',
                             'arrays': {'slope': {'shape': ['H'], 'type': 'real', 'learned': True}}}),
@@ -128,7 +129,7 @@ def processes_compute_what_one_computes(folder):
         kernel._with_gradients()
         kernel._with_ring()
         kernel._with_chain()
-    check({name for name, (kernel, _) in made.items() if kernel._with_chain()} == {'linear', 'hedgehog', 'gated', 'local', 'delta'},
+    check({name for name, (kernel, _) in made.items() if kernel._with_chain()} == {'linear', 'hedgehog', 'gated', 'local', 'rotated', 'delta'},
           'the chain')
     check({name for name, (kernel, _) in made.items() if kernel._with_ring()} == {'bias', 'causal', 'window', 'packed', 'padded', 'prefix',
                                                                                       'sink'}, 'the ring')
@@ -145,7 +146,7 @@ def processes_compute_what_one_computes(folder):
 @case
 def sums_travel_instead_of_keys(folder):
     made, runs = kernels(), (24, 0, 16, 32)
-    names = 'linear', 'hedgehog', 'local', 'gated', 'delta'
+    names = 'linear', 'hedgehog', 'local', 'gated', 'rotated', 'delta'
     for name in names:   # compiles here, not in each process
         made[name][0]._with_chain(), made[name][0]._with_gradients()
 
