@@ -58,6 +58,11 @@ bool axis_is_chunks(const struct axis *a)
     return a->source == SIZE_CHUNKS || a->source == SIZE_QUERY_CHUNKS;
 }
 
+bool axis_is_number(const struct axis *a)
+{
+    return a->source == SIZE_FIRST_KEY || a->source == SIZE_ALL_KEYS || a->source == SIZE_SINK_MODE;
+}
+
 bool axis_is_counted(const struct axis *a)
 {
     return a->source == SIZE_CONSTANT || a->source == SIZE_UNITS;

@@ -403,7 +403,8 @@ static const char *evaluate(const struct graph *g, const struct problem_size *si
     if (e.error) return e.error;
     for (int a = 0; a < g->module->axes; a++) {
         e.size[a] = axis_extent(g->module, a, size);
-        if (e.size[a] < 1) return arena_printf(g->module->arena, "axis '%s' is empty", g->module->axis[a].name);
+        if (e.size[a] < 1 && !axis_is_number(&g->module->axis[a]))
+            return arena_printf(g->module->arena, "axis '%s' is empty", g->module->axis[a].name);
     }
     size_t values = (size_t)g->values;
     e.data = calloc(values, sizeof *e.data);

@@ -206,6 +206,7 @@ int module_axis(struct module *m, const char *name, enum size_source source, int
 int module_find_axis(const struct module *m, const char *name); /* returns the axis with this name, or -1 */
 bool axis_is_sequence(const struct axis *a);                    /* true for queries and keys, whose loops are tiled */
 bool axis_is_chunks(const struct axis *a);
+bool axis_is_number(const struct axis *a);  /* true for numbers of a call, which may be 0 and have no loop (size.def) */
 bool axis_is_counted(const struct axis *a); /* true if the extent does not depend on the problem size */
 /* True for SIZE_CONSTANT and SIZE_ROWS. A tile stores such an axis from index 0 on. If its extent is smaller, the
    tile stores only the current range. */

@@ -710,7 +710,8 @@ const char *loops_eval(const struct loops *l, const struct problem_size *size, c
     for (int a = 0; a < l->module->axes; a++) {
         e.stride[a] = 1;
         e.hi[a] = e.size[a] = axis_extent(l->module, a, size);
-        if (e.size[a] < 1) return arena_printf(l->module->arena, "axis '%s' is empty", l->module->axis[a].name);
+        if (e.size[a] < 1 && !axis_is_number(&l->module->axis[a]))
+            return arena_printf(l->module->arena, "axis '%s' is empty", l->module->axis[a].name);
     }
     size_t arrays = (size_t)l->arrays;
     e.data = calloc(arrays, sizeof *e.data);

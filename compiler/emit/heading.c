@@ -232,12 +232,6 @@ static void formulas(const struct graph *g, struct text *out)
         text_add(out, "%s = %s\n", g->output[o].name, value_name(g, g->output[o].value));
 }
 
-/* Whether the size is a number of the call, with no loop over them. */
-static bool is_number_of_call(const struct axis *a)
-{
-    return a->source == SIZE_FIRST_KEY || a->source == SIZE_ALL_KEYS || a->source == SIZE_SINK_MODE;
-}
-
 /* Returns the axes, such as "b (batch), i (query), d (64)". */
 static const char *axes_of(const struct graph *g)
 {
@@ -252,7 +246,7 @@ static const char *axes_of(const struct graph *g)
     struct text list = {0};
     for (int a = 0; a < g->module->axes; a++) {
         const char *says = emit_size(g->module, a);
-        if (is_number_of_call(&g->module->axis[a])) continue;
+        if (axis_is_number(&g->module->axis[a])) continue;
         for (size_t k = 0; k < sizeof known / sizeof *known; k++)
             if (g->module->axis[a].source == known[k].source) says = known[k].says;
         text_add(&list, "%s%s (%s)", a ? ", " : "", g->module->axis[a].name, says);
@@ -348,7 +342,7 @@ void emit_heading(const struct emitted_file *e, struct text *out)
     for (int a = 0; a < source->module->axes; a++) {
         const struct axis *const axis = &source->module->axis[a];
         const char *const name = size_name(axis->source);
-        if (is_number_of_call(axis) && strcmp(axis->name, name) == 0 && strstr(graph.data, name))
+        if (axis_is_number(axis) && strcmp(axis->name, name) == 0 && strstr(graph.data, name))
             text_add(out, "   %s is problem.%s%s.\n", name, name,
                      axis->source == SIZE_ALL_KEYS ? ", or n_k if that is 0" : ", usually 0");
     }

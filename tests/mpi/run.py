@@ -264,6 +264,14 @@ def sent_rows(folder, suite, name):
             arrays, sent, (up, down), row_bytes(kernel, B, H, G)))
 
 
+def checked(folder, suite, name):
+    """attnc check accepts a kernel whose positions count from first_key, or that can be without its sink."""
+    keys = QUADRATIC | RING[name][0] | {'emit': emit_of(name)} if name in RING else CHAIN[name][0] | ALL
+    spec = {'name': 'k', 'mask': 'causal', 'shape': {'head_dim': 4}, 'algorithm': 'linear'} | keys
+    with open(os.path.join(folder, 'k.yaml'), 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
+    done_well([suite.attnc, 'check', 'k.yaml'], folder)
+
+
 def gradients(folder, suite, name):
     keys, (B, H, G) = RING[name]
     kernel, spec = kernel_of(suite, QUADRATIC | keys | {'emit': emit_of(name)})
@@ -563,6 +571,8 @@ def main():
         suite.case('ring-' + name, ring, suite, name)
     for name in 'document', 'documents-around', 'lengths', 'prefix-lm', 'prefix':
         suite.case('sent-rows-' + name, sent_rows, suite, name)
+    for name in 'document', 'bigbird', 'sink', 'sum-plus', 'rope', 'of-difference':
+        suite.case('check-' + name, checked, suite, name)
     for name in BACKWARD:
         suite.case('backward-' + name, gradients, suite, name)
     for name in [name for name in BACKWARD if name not in ('learned',)]:
