@@ -5,7 +5,6 @@
    standard streams of a compilation. A child of the compiler takes them and calls main. The compiler ends with its
    standard input.
    - As a program: resident SOCKET COMPILER ARGUMENT…. Without a server, it starts the compiler. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +19,6 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 enum { STREAMS = 3, DESCRIPTORS = 4 }; /* the standard streams, and the folder */
 

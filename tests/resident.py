@@ -54,7 +54,7 @@ def programs(cc):
         made = os.path.join(folder, 'server.so'), os.path.join(folder, 'client')
         for path, options in zip(made, (['-DSERVER', '-shared', '-fPIC', '-ldl'], [])):
             if os.path.exists(path): continue
-            subprocess.run([cc, '-O1', '-o', path + '.new', SOURCE, *options], check=True)
+            subprocess.run([cc, '-O1', '-D_GNU_SOURCE', '-o', path + '.new', SOURCE, *options], check=True)
             os.rename(path + '.new', path)
     return made
 
