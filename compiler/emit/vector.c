@@ -205,15 +205,32 @@ static int early_of(const struct target *t, enum dtype dtype)
     return is_packed(dtype) ? early_for_several_of(t, dtype) : dtype_is_narrow(dtype) ? t->early_narrow : t->early;
 }
 
+/* Returns the most keys of a tile in the list of statements, or 0. */
+static int64_t keys_of_tile(const struct module *m, const struct stmt *s)
+{
+    int64_t most = 0;
+    for (; s; s = s->next) {
+        const int64_t own = s->op == LOOPS_FOR && m->axis[s->axis].source == SIZE_N_K ? s->step : 0,
+                      inner = keys_of_tile(m, s->body);
+        if (own > most) most = own;
+        if (inner > most) most = inner;
+    }
+    return most;
+}
+
 const char *emit_early(const struct emitter *x, enum dtype dtype)
 {
     const struct target *const t = x->c->target;
     const int rows = early_of(t, dtype);
     const bool depends = dtype_is_narrow(dtype) && !is_packed(dtype) && *t->early_narrow_on;
     if (!depends) return rows ? arena_printf(x->m->arena, "%d", rows) : NULL;
-    /* most tiles of keys in pages are copied, so they are in the cache */
-    return arena_printf(x->m->arena, "%s%s ? %d : 0", t->early_narrow_on, x->c->state.paged ? " && !call->pages" : "",
-                        rows);
+    const int64_t keys = x->c->state.paged ? keys_of_tile(x->m, x->l->body) : 0;
+    /* tiles of keys on several pages are copied, so they are in the cache */
+    const char *const in_place = keys ? arena_printf(x->m->arena,
+                                                     " && (!call->pages || call->pages->tokens %% %lld == 0)",
+                                                     (long long)keys)
+                                      : "";
+    return arena_printf(x->m->arena, "%s%s ? %d : 0", t->early_narrow_on, in_place, rows);
 }
 
 /* Sets the template names for functions that there are once for each type in memory. */
