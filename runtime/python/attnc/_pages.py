@@ -21,9 +21,9 @@ class Pages:
     """Memory for the keys and values of states: `count` pages of `tokens` tokens each. kernel.state(pages=…, table=…)
     makes a state whose rows are in these pages. All its states must be of one kernel with equal heads."""
 
-    def __init__(self, count: int, tokens: int = 64) -> None:
+    def __init__(self, count: int, tokens: int = 128) -> None:
         """count: the number of pages, numbered from 0
-        tokens: the number of tokens of a page, 16 to 256
+        tokens: the number of tokens of a page, 16 to 256. Kernels copy keys that are not in one page of 128 or more.
 
         The memory is allocated by the first extend() of a state."""
         if count < 1:
