@@ -214,13 +214,25 @@ static const struct expr *without_integers(const struct common *x, const struct 
     return expr_ids_along(e, UINT32_C(1) << x->stream) ? expr_int(x->m, 0) : e;
 }
 
+/* Whether e depends on the head of a row. */
+static bool names_head(const struct common *x, const struct expr *e)
+{
+    bool names = e == x->member;
+    if (e->op == EXPR_INDEX) {
+        const enum size_source source = x->m->axis[e->integer].source;
+        names |= source == SIZE_KV_HEADS || source == SIZE_MEMBERS || source == SIZE_HEADS;
+    }
+    for (int k = 0; k < expr_arity(e->op) && !names; k++) names = names_head(x, e->arg[k]);
+    return names;
+}
+
 /* Sets out->keys to a copy of the loop over chunks `keys`, for chunks that all rows see, and the bounds of the keys
    that the rows of a sequence see. Returns false if that is not possible. */
 static bool copy_keys(struct common *x, const struct stmt *keys, struct common_keys *out)
 {
     const struct expr *const region = region_of(x, keys), *partial = NULL;
     struct ranges inside, seen;
-    if (!region) return false;
+    if (!region || names_head(x, region)) return false; /* the bounds are those of all heads of a sequence */
     region_ranges(x->m, region, x->stream, true, &inside);
     region_ranges(x->m, without_integers(x, region), x->stream, true, &seen);
     if (inside.count != 1 || inside.range[0].drawn || seen.count != 1 || seen.range[0].drawn) return false;
