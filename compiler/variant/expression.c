@@ -123,7 +123,10 @@ static bool is_of_difference(const struct expr *e)
 /* Whether argument k of e is a difference of positions in an exponent. */
 static bool is_exponent(const struct expr *e, int k)
 {
-    return e->op == EXPR_POW && k == 1 && is_of_difference(e->arg[1]);
+    if (e->op != EXPR_POW || k != 1) return false;
+    const struct expr *const to = e->arg[1];
+    const bool is_converted = to->op == EXPR_MUL && expr_is_real(to->arg[1], 1); /* to a real number */
+    return is_of_difference(is_converted ? to->arg[0] : to);
 }
 
 static const struct expr *copy(struct builder *x, const struct expr *e, const struct leaves *given)
@@ -172,7 +175,9 @@ static void visit_weight(void *user, const char *key, const struct expression *e
     bool *const names = (bool *)user;
     *names |= of_weight && names_positions(e->value);
     for (int k = 0; of_weight && k < e->elements; k++)
-        for (int n = 0; n < e->element[k].array->rank; n++) *names |= names_positions(e->element[k].sub[n]);
+        for (int n = 0; n < e->element[k].array->rank; n++)
+            if (e->element[k].sub[n]->op != EXPR_INDEX) /* the array has a row for each new token */
+                *names |= names_positions(e->element[k].sub[n]);
 }
 
 bool weight_names_positions(const struct spec *spec)
