@@ -476,12 +476,12 @@ def arrays_of_a_spec(place):
         for line in lines: check(line in header, '%s: %s' % (line, header))
 
 
-@shows(RUNTIME, 'Drafts', 'yaml')
+@shows(RUNTIME, 'Drafts', 'yaml', 'yaml')
 def drafts(place):
-    spec, = texts(RUNTIME, 'Drafts')
-    place.write('tree.yaml', spec)
-    place.run(['attnc', 'tree.yaml', '--quiet'])
-    check('int tree_state_keep(' in place.read('tree.h'), 'it keeps no path')
+    for name, spec in zip(('plain', 'rotated'), texts(RUNTIME, 'Drafts')):
+        place.write(name + '.yaml', spec)
+        place.run(['attnc', name + '.yaml', '--quiet'])
+        check('int %s_state_keep(' % name in place.read(name + '.h'), name + ' keeps no path')
 
 
 @shows(CONTRIBUTING, 'How a spec becomes C', 'yaml', '', '')
