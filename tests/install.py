@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import re
-import shlex
 import shutil
 import sys
 
@@ -16,7 +15,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE]
 
 import installed
-import resident
 from installed import TEXT
 from suite import ROOT, Skip, Suite, cached, check, compiler, execute
 
@@ -312,9 +310,8 @@ def kernels_do_not_clash(place):
     place.run(['attnc', *specs[1::2], '--target', 'generic', '--quiet', '--standalone'])
     place.write('main.c', ''.join('#include "%s.h"\n' % n for n in names) + '#include <stdio.h>\nint main(void)\n{\n'
                 + ''.join('    puts(%s_kernel.name);\n' % n for n in names) + '    return 0;\n}\n')
-    place.run(['bash', '-ec', 'for file in *.c; do "$@" -O0 -fopenmp -I "$PREFIX/include" -c "$file"; done\n'
-               '"$CC" -fopenmp *.o "$LIB/libattnrt.a" -lm -o all', 'bash', *resident.command(cc)],
-              env={'CC': cc, 'LIB': place.library()})
+    place.run(['bash', '-ec', 'for file in *.c; do "$CC" -O0 -fopenmp -I "$PREFIX/include" -c "$file"; done\n'
+               '"$CC" -fopenmp *.o "$LIB/libattnrt.a" -lm -o all'], env={'CC': cc, 'LIB': place.library()})
     check(place.run([place.path('all')]).stdout.split() == names, 'a kernel is another')
     for name in names:
         found = exported(place, name + '.o', '-g')
@@ -755,7 +752,7 @@ def cmake_fetches_attnc(place):
     place.needs('cmake', 'meson', 'ninja')
     folder = os.path.join(place.examples(), 'cmake')
     fetching(place, folder)
-    place.environment['CC'] = 'resident-clang'   # ccache has none of the objects of this attnc
+    place.environment['CC'] = 'quick-clang'   # ccache has none of the objects of this attnc
     configure = ['cmake', '-S', '.', '-B', 'build', '-DATTNC_MESON_OPTIONS=-Doptimization=0;-Dc_args=-g0']
     without = without_attnc(place)
     said = place.run(configure, cwd=folder, env=without, timeout=400).stdout
@@ -937,10 +934,9 @@ def main():
         # It is found in $PATH, because make and CMake split $CC at blanks.
         folder = os.path.join(suite.folder, 'bin')
         os.mkdir(folder)
-        for name, words in (('quick', [os.path.basename(compiler('clang'))]), ('resident', resident.command(compiler('clang')))):
-            path = os.path.join(folder, name + '-clang')
-            with open(path, 'w') as f: f.write('#!/bin/sh\nexec %s "$@" -O0\n' % shlex.join(words))
-            os.chmod(path, 0o755)
+        with open(folder + '/quick-clang', 'w') as f:
+            f.write('#!/bin/sh\nexec %s "$@" -O0\n' % os.path.basename(compiler('clang')))
+        os.chmod(folder + '/quick-clang', 0o755)
         os.environ['PATH'] += os.pathsep + folder
         failed = installed.install(suite)
         if failed:

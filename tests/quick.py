@@ -1,25 +1,28 @@
 """C compilers for tests without timing, which compile at -O0.
-- clang stays in memory, because loading it takes a fifth of the time (resident.py).
 - clang starts itself again to compile and link, and this takes a quarter of its time. So the linker is called directly.
 - The headers that kernels include are compiled once. Reading them takes a sixth of the time, or half with immintrin.h.
   Standalone kernels do not use the compiled headers, because they define functions of attnrt.h themselves.
 - Functions for other processors are read, but no code is made for them."""
+import atexit
+import contextlib
+import fcntl
 import functools
+import hashlib
 import os
 import shlex
 import shutil
 import subprocess
+import tempfile
 import threading
 
-import resident
 from processor import MACHINE, cpuinfo, missing_flags
+from suite import ROOT
 
-RUNTIME = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'runtime')
+RUNTIME = os.path.join(ROOT, 'runtime')
 # Only compilations with these options and -I can use the compiled headers.
 OPTIONS = ['-O0', '-std=gnu11', '-fopenmp', '-fPIC', '-w']
 HEADERS = 'float math stdlib string omp sched attnrt'
-# A path, as suites name clang, so that they have one compiler in memory.
-REAL = next(filter(None, map(shutil.which, ('clang-19', 'clang', 'gcc'))), 'cc')
+REAL = next(filter(shutil.which, ('clang-19', 'clang', 'gcc')), 'cc')
 SCRIPT = '''#!/bin/sh
 # Compiles a C file to a shared library and calls the linker directly. Gives all other work to the compiler.
 case " $* " in
@@ -47,7 +50,7 @@ case " $* " in
 *' -fopenmp '*) ;;
 *) headers= ;;
 esac
-%(resident)s ${headers:+-include-pch "$headers"} -c -o "$library.o" "$@" && ld -shared -Bsymbolic -o "$library" "$library.o" %(libraries)s
+%(cc)s ${headers:+-include-pch "$headers"} -c -o "$library.o" "$@" && ld -shared -Bsymbolic -o "$library" "$library.o" %(libraries)s
 status=$?
 rm -f "$library.o"
 exit $status
@@ -74,14 +77,34 @@ def features():
 LOCK = threading.Lock()
 
 
+@contextlib.contextmanager
+def shared(*words):
+    """Gives the folder for files that depend on these words, for one process at a time. It is in the build folder, or in
+    $TMPDIR if the build folder cannot be written."""
+    key = hashlib.sha256('\0'.join(words).encode()).hexdigest()[:16]
+    folder = os.path.join(os.environ.get('ATTNC_BUILD', os.path.join(ROOT, 'build')), 'kept', key)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        lock = open(folder + '/lock', 'w')
+    except OSError:
+        made = tempfile.mkdtemp(prefix='attnc-kept-')
+        atexit.register(shutil.rmtree, made, True)
+        yield made
+        return
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+
+
 @functools.cache
 def compiled_headers(cc):
     """Returns the path of the compiled headers, or '' if the compiler is not clang. Suites share them. They are compiled
     again if a header has changed."""
-    if not resident.is_clang(cc): return ''
+    version = subprocess.run([cc, '--version'], stdout=subprocess.PIPE, text=True, check=True).stdout
+    if 'clang' not in version: return ''
     text = ''.join('#include <%s.h>\n' % name for name in HEADERS.split() + ['immintrin'] * (MACHINE == 'x86_64'))
     text += ''.join('#define attn_%s\n' % macro for macro in features())
-    with resident.shared(cc, text, *OPTIONS, RUNTIME) as folder:
+    with shared(shutil.which(cc), version, text, *OPTIONS, RUNTIME) as folder:
         path = os.path.join(folder, 'kernel.h')
         use = [cc, *OPTIONS, '-I', RUNTIME, '-include-pch', path + '.pch', '-fsyntax-only', '-x', 'c', os.devnull]
         if not os.path.exists(path + '.pch') or subprocess.run(use, stderr=subprocess.DEVNULL).returncode:
@@ -108,7 +131,7 @@ def of_headers(cc, options):
 def lines(cc, options, source, library, *objects):
     """Returns the two commands that compile a C file to a shared library."""
     headers = [] if is_standalone(source) else of_headers(cc, options)
-    return ([*resident.command(cc), *options, *headers, '-fopenmp', '-fPIC', '-c', '-o', library + '.o', source],
+    return ([cc, *options, *headers, '-fopenmp', '-fPIC', '-c', '-o', library + '.o', source],
             ['ld', '-shared', '-Bsymbolic', '-o', library, library + '.o', *objects, *libraries(cc)])
 
 
@@ -116,7 +139,7 @@ def compiler(folder):
     """Writes a compiler to the folder, which becomes the first of $PATH. Returns its name for $ATTNC_CC, which is split at
     blanks, so it cannot be a path."""
     path = os.path.join(folder, 'quick-cc')
-    words = {'cc': REAL, 'resident': shlex.join(resident.command(REAL)), 'libraries': shlex.join(libraries(REAL)), 'headers': shlex.quote(compiled_headers(REAL))}
+    words = {'cc': REAL, 'libraries': shlex.join(libraries(REAL)), 'headers': shlex.quote(compiled_headers(REAL))}
     with open(path, 'w') as f: f.write(SCRIPT % words)
     os.chmod(path, 0o755)
     os.environ['PATH'] = folder + os.pathsep + os.environ['PATH']

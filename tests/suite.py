@@ -15,7 +15,6 @@ import time
 import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TICKS = os.sysconf('SC_CLK_TCK')
 WHOLE = os.environ.get('ATTN_TESTS') == 'whole'   # `./dev test whole`, with more kernels and more of them compiled with -O2
 
 
@@ -52,17 +51,6 @@ def signal_name(number):
         return 'signal %d' % number
 
 
-residents = []   # processes whose children work for the cases
-
-
-def seconds_of_cpu():
-    """Returns the CPU seconds of this process, its ended children, and the residents with theirs."""
-    used = sum(os.times()[:4])
-    for process in residents:
-        with open('/proc/%d/stat' % process.pid) as f: used += sum(map(int, f.read().rsplit(')', 1)[1].split()[11:15])) / TICKS
-    return used
-
-
 def processes_of(group):
     """Returns a line for each process of the group: its number, state, CPU seconds and command. The lines show why
     a command did not end."""
@@ -74,7 +62,7 @@ def processes_of(group):
         except OSError:   # the process has ended
             continue
         state, _, own_group, *rest = after.split()
-        seconds = (int(rest[8]) + int(rest[9])) / TICKS
+        seconds = (int(rest[8]) + int(rest[9])) / os.sysconf('SC_CLK_TCK')
         if int(own_group) == group: lines.append('%s %s %.1f %s' % (before.split()[0], state, seconds, command[:160]))
     return '\n'.join(lines)
 
@@ -135,10 +123,10 @@ class Suite:
         return os.path.join(self.folder, name.replace('/', '.').replace(' ', '_'))
 
     def timed(self, *case):
-        began, used = time.monotonic(), seconds_of_cpu()
+        began, used = time.monotonic(), sum(os.times()[:4])
         verdict, said = self.one(*case)
         if self.options.times:
-            said = '%.2f s, %.2f s of CPU%s' % (time.monotonic() - began, seconds_of_cpu() - used, ' ' + said if said else '')
+            said = '%.2f s, %.2f s of CPU%s' % (time.monotonic() - began, sum(os.times()[:4]) - used, ' ' + said if said else '')
         return verdict, said
 
     def one(self, name, function, arguments):
