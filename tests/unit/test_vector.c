@@ -628,13 +628,14 @@ static void solutions(void)
         }
 }
 
+/* Products of few vectors have the bits of wide ones, for rows and for columns of a. */
 static void narrow_products(void)
 {
-    enum { MAX_ROWS = 2 * ROWS + 2, LONGEST = 500, WIDTH = 2 * VECTORS * LANES };
-    static REAL a[MAX_ROWS][LONGEST], b[LONGEST][WIDTH], before[MAX_ROWS][WIDTH], c[MAX_ROWS][WIDTH],
-        d[MAX_ROWS][WIDTH], left[MAX_ROWS][WIDTH], factor[WIDTH];
+    enum { MAX_ROWS = 2 * TALL + ROWS, LONGEST = 501, WIDTH = 2 * VECTORS * LANES };
+    static REAL a[MAX_ROWS][LONGEST], turned[LONGEST][MAX_ROWS], b[LONGEST][WIDTH], before[MAX_ROWS][WIDTH],
+        c[MAX_ROWS][WIDTH], d[MAX_ROWS][WIDTH], left[MAX_ROWS][WIDTH], factor[WIDTH];
     for (int t = 0; t < LONGEST; t++) {
-        for (int r = 0; r < MAX_ROWS; r++) a[r][t] = (REAL)drawn();
+        for (int r = 0; r < MAX_ROWS; r++) a[r][t] = turned[t][r] = (REAL)drawn();
         for (int x = 0; x < WIDTH; x++) b[t][x] = (REAL)drawn();
     }
     for (int x = 0; x < WIDTH; x++) factor[x] = (REAL)drawn();
@@ -655,6 +656,11 @@ static void narrow_products(void)
                 else
                     dot_ahead_T(VECTORS, lanes, rows, -1, LONGEST, 192, &a[0][0], LONGEST, 1, &b[0][0], WIDTH, &d[0][0],
                                 WIDTH, then, factor, &left[0][0], &b[0][0], WIDTH, WIDTH, &c[0][0], WIDTH, WIDTH, rows);
+                for (int r = 0; r < rows; r++) CU_ASSERT(memcmp(c[r], d[r], (size_t)lanes * sizeof(REAL)) == 0);
+                memcpy(d, before, sizeof d);
+                memset(left, 0, sizeof left);
+                dot_T(VECTORS, lanes, rows, -1, LONGEST, 192, &turned[0][0], 1, MAX_ROWS, &b[0][0], WIDTH, &d[0][0],
+                      WIDTH, then, factor, &left[0][0]);
                 for (int r = 0; r < rows; r++) CU_ASSERT(memcmp(c[r], d[r], (size_t)lanes * sizeof(REAL)) == 0);
             }
 }
