@@ -4095,7 +4095,8 @@ const struct attn_kernel dilated_window_kernel = {
     .params_size = dilated_window_params_size, .params_init = params_init_any, .workspace = dilated_window_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = 256, .after = 256, .period = 0, .names_heads = 0, .in_parts = 0,
+    .before = 256, .after = 256, .period = 0, .names_heads = 0,
+    .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

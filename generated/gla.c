@@ -10267,7 +10267,8 @@ const struct attn_kernel gla_kernel = {
     .saved = gla_saved, .backward_workspace = gla_backward_workspace, .backward = backward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct gla_params, strides), .strides_bytes = sizeof(struct gla_strides),
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .in_parts = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
+    .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -3180,7 +3180,8 @@ const struct attn_kernel mamba2_kernel = {
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct mamba2_params, strides), .strides_bytes = sizeof(struct mamba2_strides),
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .in_parts = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
+    .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

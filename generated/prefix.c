@@ -3956,7 +3956,8 @@ const struct attn_kernel prefix_kernel = {
     .params_size = prefix_params_size, .params_init = params_init_any, .workspace = prefix_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = INT64_MAX, .period = 0, .names_heads = 0, .in_parts = 0,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 0, .names_heads = 0,
+    .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = 128,
 };
 #endif /* a compiler of this language */

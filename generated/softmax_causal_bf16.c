@@ -7845,7 +7845,8 @@ const struct attn_kernel softmax_causal_bf16_kernel = {
         .workspace = softmax_causal_bf16_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_BF16, .value_dtype = ATTN_BF16,
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0, .in_parts = 0,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
+    .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -6289,7 +6289,8 @@ const struct attn_kernel softmax_dropout_kernel = {
     .forward = forward_any,
     .saved = softmax_dropout_saved, .backward_workspace = softmax_dropout_backward_workspace, .backward = backward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 3, .in_parts = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 1,
+    .names_sequences = 1, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -8714,7 +8714,8 @@ const struct attn_kernel softmax_gemma3_kernel = {
     .state_fold = softmax_gemma3_state_fold, .page = softmax_gemma3_page,
     .state_keep = softmax_gemma3_state_keep,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = 1023, .after = 0, .period = 1, .names_heads = 0, .in_parts = 0,
+    .before = 1023, .after = 0, .period = 1, .names_heads = 0,
+    .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
     .state_chunk = state_chunk, .state_part = state_part,
 };

@@ -10744,7 +10744,8 @@ const struct attn_kernel softmax_gpt_oss_kernel = {
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_gpt_oss_params, strides),
         .strides_bytes = sizeof(struct softmax_gpt_oss_strides),
-    .before = 127, .after = 0, .period = 1, .names_heads = 0, .in_parts = 0,
+    .before = 127, .after = 0, .period = 1, .names_heads = 0,
+    .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
     .state_chunk = state_chunk, .state_part = state_part,
 };

@@ -5841,7 +5841,8 @@ const struct attn_kernel softmax_mla_kernel = {
     .state_keep = softmax_mla_state_keep,
     .values_are_keys = 1,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0, .in_parts = 0,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
+    .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
     .state_chunk = state_chunk, .state_part = state_part,
 };

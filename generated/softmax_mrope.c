@@ -7467,7 +7467,8 @@ const struct attn_kernel softmax_mrope_kernel = {
     .state_keep = softmax_mrope_state_keep,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_mrope_params, strides), .strides_bytes = sizeof(struct softmax_mrope_strides),
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .in_parts = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
+    .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
     .state_chunk = state_chunk, .state_part = state_part,
 };

@@ -5944,7 +5944,8 @@ const struct attn_kernel softmax_natten_kernel = {
     .forward = forward_any,
     .saved = softmax_natten_saved, .backward_workspace = softmax_natten_backward_workspace, .backward = backward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = INT64_MAX, .period = 32, .names_heads = 0, .in_parts = 0,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 32, .names_heads = 0,
+    .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

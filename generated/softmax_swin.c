@@ -6282,7 +6282,8 @@ const struct attn_kernel softmax_swin_kernel = {
     .saved = softmax_swin_saved, .backward_workspace = softmax_swin_backward_workspace, .backward = backward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_swin_params, strides), .strides_bytes = sizeof(struct softmax_swin_strides),
-    .before = INT64_MAX, .after = INT64_MAX, .period = 7, .names_heads = 0, .in_parts = 0,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 7, .names_heads = 0,
+    .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -4467,7 +4467,8 @@ const struct attn_kernel softmax_tree_kernel = {
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_tree_params, strides), .strides_bytes = sizeof(struct softmax_tree_strides),
     .tiles_bytes = attn_tiles_bytes, .tiles_of_mask = attn_tiles_of_mask,
-    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0, .in_parts = 0,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0,
+    .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -268,13 +268,13 @@ struct attn_kernel {
     /* Used by attn_ranks_forward and related functions (attnrt_ranks.h).
        - before, after: the farthest keys that a query sees before and after its position. INT64_MAX: any key
        - period: results stay equal if all positions move by this number. 0: no such number is known
-       - names_heads: 1 if results depend on the number of a head, plus 2 if they depend on that of a sequence
+       - names_heads, names_sequences: 1 if results depend on the number of a head, or of a sequence
        - in_parts: 1 if a result, or finite features, depend on positions in more than their differences, so that a call
          with a part of the keys needs problem->first_key and all_keys
        - state_chunk: returns the number of keys that a state sums at a time, or 0 if a state stores keys. NULL without
          a state */
     int64_t before, after, period;
-    int names_heads, in_parts;
+    int names_heads, names_sequences, in_parts;
     int64_t (*state_chunk)(const struct attn_problem *problem);
     /* The types of keys and values that forward takes and that a state stores. They are `dtype` without `storage` in
        the spec. NAME_extend takes keys and values of `dtype`. */

@@ -51,7 +51,8 @@ static void set_distances(struct template_names *t, const struct distances *d)
     template_set(t, "PERIOD", distance(t->arena, d->period));
     template_set(t, "OPEN_KEYS", distance(t->arena, d->open_keys));
     template_set(t, "END_OF_KEYS", distance(t->arena, d->end_of_keys));
-    template_set_number(t, "NAMES_HEADS", d->names_heads + 2 * d->names_sequences);
+    template_set_number(t, "NAMES_HEADS", d->names_heads);
+    template_set_number(t, "NAMES_SEQUENCES", d->names_sequences);
     template_set(t, "SAVED_POWER", distance(t->arena, d->saved_power));
 }
 

@@ -20,7 +20,7 @@ bool chain_serves(const struct attn_kernel *kernel, const struct attn_problem *p
 
 int chain_check(const struct attn_kernel *kernel, const struct attn_problem *problem)
 {
-    if (kernel->names_heads & 2 && problem->batch > 1) return ATTN_EFOLD; /* a slice has one sequence, number 0 */
+    if (kernel->names_sequences && problem->batch > 1) return ATTN_EFOLD; /* a slice has one sequence, number 0 */
     return problem->n_q == problem->n_k && !problem->query_start ? 0 : ATTN_EPROBLEM;
 }
 

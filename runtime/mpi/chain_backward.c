@@ -26,7 +26,7 @@ int chain_backward_check(const struct attn_kernel *kernel, const struct attn_pro
 {
     for (int k = 0; k < kernel->params; k++)
         if (!has_own_rows(&kernel->param[k])) return ATTN_EFOLD;
-    if (kernel->names_heads & 2 && problem->batch > 1) return ATTN_EFOLD; /* a slice has one sequence, number 0 */
+    if (kernel->names_sequences && problem->batch > 1) return ATTN_EFOLD; /* a slice has one sequence, number 0 */
     return problem->n_q == problem->n_k && !problem->query_start && !problem->first_key ? 0 : ATTN_EPROBLEM;
 }
 

@@ -30,7 +30,7 @@ struct slicing slicing_of(const struct attn_kernel *kernel, const struct attn_pr
 {
     struct slicing s = {.kernel = kernel, .whole = *filled, .heads = filled->kv_heads, .of_sequence = 1};
     const int64_t together = heads_together(filled), units = filled->kv_heads / together;
-    bool whole = kernel->names_heads & 1;
+    bool whole = kernel->names_heads;
     for (int k = 0; k < kernel->params; k++) whole |= !param_slices(&kernel->param[k]);
     if (!whole && units > 0 && filled->batch > 0) {
         const int64_t share = (wanted - 1) / filled->batch + 1, slices = share < units ? share : units;

@@ -98,7 +98,7 @@ def linear(folder, suite, name):
     times = v.shape[1] // k.shape[1] if name.endswith('shared-keys') else 1
     expected = definitions.attend(spec, dict(P), q.repeat(times, 1), k.repeat(times, 1), v)
     worst = off_by(one, expected, spec)
-    slices = B * (1 if kernel.about.names_heads & 1 else k.shape[1])
+    slices = B * (1 if kernel.about.names_heads else k.shape[1])
     heads = [B * x // slices for x in (H, G, k.shape[1] if times > 1 else 0)]
     for runs in RUNS[1:]:
         post = Post(len(runs))
@@ -419,7 +419,7 @@ def random_chain(folder, suite, number):
     n, rng = 3 * chunk + int(d['n_k']), np.random.default_rng(number)
     P, q, k, v = inputs(spec, d['heads'], d['kv_heads'], n, n, d['batch'], number, os.path.join(folder, 'data'))
     dout = rng.standard_normal(q.shape[:3] + v.shape[3:])
-    if kernel.about.names_heads & 2 and d['batch'] > 1:   # refused
+    if kernel.about.names_sequences and d['batch'] > 1:   # refused
         calls = calls_of(ranks, kernel, P, q, k, v, [(n, n)], Post(1), 1)
         check(together(calls, ranks) == [ERRORS['form']], 'a form that names sequences')
         return ''

@@ -117,7 +117,8 @@ class Description(ctypes.Structure):
         ('strides', ctypes.c_size_t), ('strides_bytes', ctypes.c_size_t), ('tiles_bytes', ctypes.c_void_p),
         ('tiles_of_mask', ctypes.c_void_p)] + [
         (n, ctypes.c_int64) for n in ('before', 'after', 'period')] + [
-        ('names_heads', ctypes.c_int), ('in_parts', ctypes.c_int), ('state_chunk', ctypes.c_void_p),
+        ('names_heads', ctypes.c_int), ('names_sequences', ctypes.c_int), ('in_parts', ctypes.c_int),
+        ('state_chunk', ctypes.c_void_p),
         ('key_dtype', ctypes.c_int), ('value_dtype', ctypes.c_int), ('page', ctypes.c_void_p),
         ('saved_power', ctypes.c_int64), ('state_part', ctypes.c_void_p), ('state_keep', ctypes.c_void_p),
         ('chunk_sums', ctypes.c_void_p), ('outer_sums', ctypes.c_void_p), ('add_outer_sums', ctypes.c_void_p),

@@ -80,6 +80,7 @@ int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage)
 #define AFTER 0
 #define PERIOD 1
 #define NAMES_HEADS 0
+#define NAMES_SEQUENCES 0
 #define IN_PARTS 0
 #define SAVED_POWER 0
 #define HAS_SINK 0

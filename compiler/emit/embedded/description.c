@@ -105,7 +105,8 @@ const struct attn_kernel SPEC_kernel = {
 #if TILES
     .tiles_bytes = attn_tiles_bytes, .tiles_of_mask = attn_tiles_of_mask,
 #endif
-    .before = BEFORE, .after = AFTER, .period = PERIOD, .names_heads = NAMES_HEADS, .in_parts = IN_PARTS,
+    .before = BEFORE, .after = AFTER, .period = PERIOD, .names_heads = NAMES_HEADS,
+    .names_sequences = NAMES_SEQUENCES, .in_parts = IN_PARTS,
     .saved_power = SAVED_POWER, .has_sink = HAS_SINK, .open_keys = OPEN_KEYS, .end_of_keys = END_OF_KEYS,
 #if OUTER
     .outer_sums = outer_sums_bytes, .add_outer_sums = add_outer_sums, .outer_chunk = OUTER_CHUNK,
