@@ -392,14 +392,15 @@ RANDOM = 12   # random linear forms, and as many quadratic forms
 RANDOM_TOLERANCE = 1e-7   # in f64, where features may cancel
 
 
-def drawn_kernel(suite, folder, number):
-    """Returns a random kernel whose gradients can be computed from sums over other tokens, its spec, and the draw."""
-    for again in range(20):
-        d = draw_spec.draw(9, number + 1000000 * again, True)
+def first_drawn(suite, folder, tries, numbers, change, fits):
+    """Returns the first kernel that fits, its spec, and the draw. `tries` and `numbers` are for draw_spec.draw. `change`
+    changes a spec."""
+    for again, number in enumerate(tries):
+        d = draw_spec.draw(9, number, numbers)
         d['spec'] = draw_spec.fitting(draw_spec.capped(d['spec'], many_specs.LARGEST))
         many_specs.divides(d)
-        d['spec'] |= {'name': 'k', 'dtype': 'f64'}
         d['spec'].pop('schedule', None)
+        change(d['spec'])
         place = os.path.join(folder, str(again))   # a library that is loaded is not replaced
         os.mkdir(place)
         with open(place + '/k.yaml', 'w') as f: yaml.safe_dump(d['spec'], f, sort_keys=False)
@@ -407,9 +408,16 @@ def drawn_kernel(suite, folder, number):
             kernel = compiled(suite, place + '/k.yaml', place, best_target(), '-O0', compiler('clang'))
         except Failure:   # many_specs.py tests refusals
             continue
-        if kernel.about.outer_sums and not kernel.about.values_are_keys:
+        if fits(kernel.about) and not kernel.about.values_are_keys:
             return kernel, definitions.load(place + '/k.yaml'), d
-    raise Skip('no spec has sums over other tokens')
+    raise Skip('no spec fits')
+
+
+def drawn_kernel(suite, folder, number):
+    """Returns a random kernel whose gradients can be computed from sums over other tokens, its spec, and the draw."""
+    def change(spec): spec.update(name='k', dtype='f64')
+    tries = [number + 1000000 * k for k in range(20)]
+    return first_drawn(suite, folder, tries, True, change, lambda about: about.outer_sums)
 
 
 def random_chain(folder, suite, number):
@@ -435,23 +443,12 @@ def random_chain(folder, suite, number):
 
 def drawn_quadratic(suite, folder, number):
     """Returns a random kernel whose keys can travel, its spec, and the draw."""
-    for again in range(40):
-        d = draw_spec.draw(9, number + 5000 + 1000000 * again, False)
-        d['spec'] = draw_spec.fitting(draw_spec.capped(d['spec'], many_specs.LARGEST))
-        many_specs.divides(d)
-        for word in 'schedule', 'delta', 'decay', 'storage': d['spec'].pop(word, None)
-        d['spec'] |= {'name': 'k', 'dtype': 'f64', 'algorithm': 'quadratic', 'emit': ['forward', 'backward', 'statistics']}
-        place = os.path.join(folder, str(again))
-        os.mkdir(place)
-        with open(place + '/k.yaml', 'w') as f: yaml.safe_dump(d['spec'], f, sort_keys=False)
-        try:
-            kernel = compiled(suite, place + '/k.yaml', place, best_target(), '-O0', compiler('clang'))
-        except Failure:   # many_specs.py tests refusals
-            continue
-        if kernel.about.merge and kernel.about.period == 1 and (kernel.about.saved_power or kernel.about.statistics == 3) and (
-                not kernel.about.values_are_keys):
-            return kernel, definitions.load(place + '/k.yaml'), d
-    raise Skip('no spec has keys that can travel')
+    def change(spec):
+        for word in 'delta', 'decay', 'storage': spec.pop(word, None)
+        spec.update(name='k', dtype='f64', algorithm='quadratic', emit=['forward', 'backward', 'statistics'])
+
+    def fits(about): return about.merge and about.period == 1 and (about.saved_power or about.statistics == 3)
+    return first_drawn(suite, folder, [number + 5000 + 1000000 * k for k in range(40)], False, change, fits)
 
 
 def random_ring(folder, suite, number):
