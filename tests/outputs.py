@@ -13,13 +13,14 @@ import warnings
 sys.dont_write_bytecode = True
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, 'cli'), HERE]
+sys.path[:0] = [os.path.join(HERE, 'cli'), os.path.join(HERE, 'numeric'), HERE]
 
 import importlib.util
 
 import numpy as np
 
 import outputs_backward
+import stored
 from cases import AFFINE, DENSE, PACKED, POLYNOMIAL, SKETCH, SOFTMAX, Place
 from python_modules import Lent, close, compiled, inputs, module, program, python_with, ran, refuses
 from suite import ROOT, Skip, Suite, check, compiler, execute
@@ -200,6 +201,18 @@ def python_calls_kernels(place):
     for number, several in enumerate(results):
         for result in several:
             close(result, soft.forward(*(a[:, :, :50 * number + 50] for a in big)), 0, 'four callers at once')
+
+
+@case
+def python_takes_stored_rows(place):
+    made = compiled(place, SOFTMAX.replace('soft', 'kept', 1).replace('8', '32') + 'storage: {k: q8_0, v: f16}\n')
+    q, k, v = inputs(D=32, E=32)
+    rows = stored.packed(k, 'q8_0'), stored.packed(v, 'f16')
+    plain = compiled(place, SOFTMAX.replace('8', '32'))
+    close(made.forward(q, *rows), plain.forward(q, *(stored.unpacked(a, kind, 32) for a, kind in zip(rows, ('q8_0', 'f16')))),
+          1e-5, 'the rounded rows')
+    check('k: [B, G, n_k, 32] as rows of q8_0, each 34 bytes of uint8' in made.forward.__doc__, made.forward.__doc__)
+    refuses(lambda: made.forward(q, k, rows[1]), TypeError, 'k is float32; kept takes uint8, rows of q8_0')
 
 
 @case

@@ -158,6 +158,15 @@ static void describe_parameters(const struct unit *p, struct text *out)
                  (unsigned long long)p->spec->seed);
 }
 
+/* Returns words about an input that is stored in another type, else "". */
+static const char *stored_text(const struct unit *p, const struct kernel_array *a)
+{
+    if (a->dtype == p->spec->dtype) return "";
+    if (!dtype_is_packed(a->dtype)) return arena_printf(p->arena, " of %s", dtype_name(a->dtype));
+    return arena_printf(p->arena, " as rows of %s, each %lld bytes of uint8", dtype_name(a->dtype),
+                        (long long)dtype_row_bytes(a->dtype, a->axis[a->rank - 1].extent));
+}
+
 /* Appends a line about each input of forward. The first line about a key/value array also says which head a query
    head reads. */
 static void describe_inputs(const struct unit *p, struct text *out)
@@ -166,7 +175,7 @@ static void describe_inputs(const struct unit *p, struct text *out)
     bool said = false;
     for (int k = 0; (a = next_input(p, ENTRY_FORWARD, &k));) {
         const bool says = array_has_size(a, ARRAY_SIZE_KV_HEADS) && !said;
-        text_add(out, "    %s: [%s]%s\n", a->name, array_shape_text(p->arena, a, ", "),
+        text_add(out, "    %s: [%s]%s%s\n", a->name, array_shape_text(p->arena, a, ", "), stored_text(p, a),
                  says ? ", H a multiple of G; query head h reads key/value head h // (H // G)" : "");
         said |= says;
     }

@@ -77,6 +77,46 @@ def v_may_have_more_heads(folder):
 
 
 @case
+def stored_keys_and_values(folder):
+    """Tensors of stored rows, with the bits of NumPy's."""
+    spec = {'name': 'kept', 'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 32}}
+    q, k, v = tensors(n=4, m=30, D=32)
+    for keys, values in ('q8_0', 'f16'), ('bf16', 'q4_0'), ('fp8', 'i8'):
+        made = attnc.kernel({**spec, 'storage': {'k': keys, 'v': values}})
+        K, V = attnc.quantize(k, keys), attnc.quantize(v, values)
+        arrays_ = [attnc.quantize(a.numpy(), kind) for a, kind in ((k, keys), (v, values))]
+        for one, two in zip((K, V), arrays_): close(one.dequantize(), two.dequantize(), 0, 'rounded')
+        wanted = torch.from_numpy(made(q.numpy(), *arrays_))
+        for each in range(3): close(made(q, K, V), wanted, 0, 'call %d' % each)
+        close(made(q, K.rows, V.rows, out=torch.empty_like(wanted), threads=1), wanted, 0, 'out=')
+        with torch.no_grad(): close(made(q, K, V), wanted, 0, 'no_grad')
+        close(traced(made)(q, K, V), wanted, 0, 'torch.compile')
+        close(traced(made)(q, K.rows, V.rows), wanted, 0, 'torch.compile of rows')
+        with torch.autocast('cpu'): close(made(q, K, V), wanted, 0, 'autocast')
+        for shift in range(3):
+            moved = torch.empty(K.rows.nbytes + 4, dtype=torch.uint8)[2 * shift if keys == 'bf16' else shift:][:K.rows.nbytes]
+            moved = moved.view(K.rows.dtype).view(K.rows.shape) if shift < 2 or keys != 'bf16' else K.rows
+            moved.copy_(K.rows)
+            close(made(q, moved, V.rows), wanted, 0, 'rows at another address')
+        try:
+            made(q.clone().requires_grad_(), K, V)
+            raise Failure('a call with gradients was made')
+        except attnc.SpecError as error:
+            check("'storage' rounds keys and values, which have no gradients then" in str(error), str(error))
+        close(made.state(2).extend(q, k[:, :, -4:], v[:, :, -4:]), made(q, attnc.quantize(k[:, :, -4:], keys),
+                                                                       attnc.quantize(v[:, :, -4:], values)), 1e-5, 'a state')
+    close(made(q, K.rows.view(torch.float8_e4m3fn), V), wanted, 0, 'torch.float8_e4m3fn')
+    close(made(q, k.to(torch.float8_e4m3fn), V), wanted, 0, 'rounded by PyTorch')
+    check(torch.equal(attnc.quantize(k.bfloat16(), 'bf16').rows, k.bfloat16()), 'bfloat16')
+    refuses(lambda: made(q, k, V), TypeError, 'k is float32; kept takes uint8 or float8_e4m3fn, rows of fp8 as attnc.quantize() '
+            'makes them')
+    refuses(lambda: made(q, K, V.rows[..., 1:]), ValueError, 'v has shape [2, 2, 30, 35]; expected [B, G, n_k, 36] with B = 2, '
+            'G = 2, n_k = 30')
+    refuses(lambda: attnc.quantize(k.requires_grad_(), 'fp8'), ValueError,
+            'array requires gradients, which would be lost; pass array.detach()')
+
+
+@case
 def gradients_are_those_of_pytorch(folder):
     made = small('softmax_causal')
     ours, theirs = tensors(grad=True), tensors(grad=True)

@@ -20,10 +20,11 @@ from ._kernel import Kernel, Parameter, attention, compile_all, kernel, merge, t
 from ._pages import Pages
 from ._repeat import Saved
 from ._state import State
+from ._stored import Stored, quantize
 
 __version__ = "0.1.0"
-__all__ = ["CompilerError", "Kernel", "MaskTiles", "Outputs", "Pages", "Parameter", "Saved", "SpecError", "State", "ancestors",
-           "attention", "compile_all", "kernel", "merge", "tiles_of_mask"]
+__all__ = ["CompilerError", "Kernel", "MaskTiles", "Outputs", "Pages", "Parameter", "Saved", "SpecError", "State", "Stored",
+           "ancestors", "attention", "compile_all", "kernel", "merge", "quantize", "tiles_of_mask"]
 
 
 def __getattr__(name: str) -> Any:

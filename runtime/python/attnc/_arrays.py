@@ -11,9 +11,19 @@ from ._header import _Strides
 
 
 _OTHER_NAMES = {"f32": ("float32",), "f64": ("float64",), "f16": ("float16",),
-                "bf16": ("bfloat16", "uint16"), "i32": ("int32",), "u8": ("bool", "uint8")}
-_BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "uint16": 2, "int32": 4, "bool": 1, "uint8": 1}
+                "bf16": ("bfloat16", "uint16"), "i32": ("int32",), "u8": ("bool", "uint8"),
+                "fp8": ("uint8", "float8_e4m3fn"), "i8": ("uint8",), "i8_32": ("uint8",), "i8_64": ("uint8",),
+                "q8_0": ("uint8",), "q4_0": ("uint8",)}
+_BLOCKS = {"i8_32": (32, 36), "i8_64": (64, 68), "q8_0": (32, 34), "q4_0": (32, 18)}  # elements and bytes of a block
+_BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "uint16": 2, "int32": 4, "bool": 1, "uint8": 1,
+          "float8_e4m3fn": 1}
 _INTEGERS = ("i32", "u8")
+
+
+def row_units(kind: str, elements: int) -> int:
+    """Returns the size of the last axis of an array of stored rows, which is a number of bytes for a type with scales."""
+    of, bytes_ = _BLOCKS.get(kind, (1, 1))
+    return elements + 4 if kind == "i8" else -(-elements // of) * bytes_
 
 
 class _Tensor(ctypes.Structure):  # DLTensor of dlpack.h
@@ -106,6 +116,8 @@ class _Array:
         self.dtype = kinds.get(typestr[1], typestr) + (str(8 * int(typestr[2:])) if typestr[1] in "fiuc" else "")
         if typestr[1:] == "V2" and str(getattr(value, "dtype", "")) == "bfloat16":
             self.dtype = "bfloat16"
+        if typestr[1:] in ("V1", "f1") and str(getattr(value, "dtype", "")) == "float8_e4m3fn":
+            self.dtype = "float8_e4m3fn"
         if typestr[0] == (">" if sys.byteorder == "little" else "<") and int(typestr[2:]) > 1:
             self.dtype += " of the other byte order"
         if interface.get("data") is None:
@@ -176,12 +188,18 @@ def size_of(word: str, sizes: dict[str, int], otherwise: int | None = None) -> i
     return otherwise if size is None else -(-size // int(block)) if block else size
 
 
+def named(dtype: str) -> str:
+    """Returns the names of arrays that are a kernel's `dtype`, for messages."""
+    of_rows = f", rows of {dtype} as attnc.quantize() makes them" if _OTHER_NAMES[dtype][0] == "uint8" else ""
+    return " or ".join(_OTHER_NAMES[dtype]) + of_rows
+
+
 def _expect(kernel: str, name: str, array: _Array, dtype: str, shape: Sequence[int | str],
             sizes: dict[str, int]) -> None:
     """Checks the dtype and shape of an array. A word in `shape` names a size. Its first use sets the size, such as
     sizes["n_q"]."""
     if array.dtype not in _OTHER_NAMES[dtype]:
-        raise TypeError(f"{name} is {array.dtype}; {kernel} takes {' or '.join(_OTHER_NAMES[dtype])}")
+        raise TypeError(f"{name} is {array.dtype}; {kernel} takes {named(dtype)}")
     fits = len(array.shape) == len(shape)
     for want, have in zip(shape, array.shape) if fits else ():
         fits = fits and have == (size_of(want, sizes, have) if isinstance(want, str) else want)

@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from ._arrays import (_aligned, _Array, _BYTES, _check_contiguous, check_heads, _compact, _empty, _expect, _INTEGERS,
                       _is, _is_number, _Number, _OTHER_NAMES, _overlap, _result, _strides, _strides_of_array,
-                      words_of_heads)
+                      row_units, words_of_heads)
 from ._header import _DTYPES, _ERRORS, _Kernel, _Param, _Problem
 from ._repeat import _calls, key_of, Saved
 from ._threads import _local, own_team_path, processors, _room, _teams, _threaded
@@ -91,7 +91,7 @@ def tiles_without_kernel(mask: Any) -> MaskTiles | None:
 class Binding:
     """A compiled kernel, its sizes and its parameters."""
 
-    takes_stored = False
+    takes_stored = False  # forward takes keys or values of other types than dtype (`storage` of the spec)
     with_masks: "Binding | None" = None  # a kernel with a mask as a parameter, if one was loaded
 
     def __init__(self, name: str, version: str, dtype: str, head_dim: int, value_dim: int,
@@ -145,8 +145,8 @@ class Binding:
             self.rows = rows  # names of the parameters of which extend() takes only the rows of new tokens
             # stored, because ctypes makes a new object at each access of a structure's member
             self.forward_function, self.workspace_function = kernel.forward, kernel.workspace
-            # With `storage`, forward takes rows in other types. They cannot be passed from Python, but states take f32.
-            self.takes_stored = (kernel.key_dtype, kernel.value_dtype) != (kernel.dtype, kernel.dtype)
+            self.key_dtype, self.value_dtype = _DTYPES[kernel.key_dtype], _DTYPES[kernel.value_dtype]
+            self.takes_stored = (self.key_dtype, self.value_dtype) != (self.dtype, self.dtype)
             self.openmp = hasattr(library, "omp_get_max_threads")
             # LLVM's OpenMP library has both functions. GNU's library has only the first.
             self.gnu = hasattr(library, "GOMP_parallel") and not hasattr(library, "__kmpc_fork_call")
@@ -199,17 +199,10 @@ class Binding:
 
     # ---- calls
 
-    def check_stored(self) -> None:
-        """Raises TypeError if forward takes keys or values that are stored in other types."""
-        if self.takes_stored:
-            raise TypeError(f"{self.name} has 'storage': its forward takes rows that only C can make (attn_store_row). "
-                            "A state takes float32 and stores them: with 'emit: [forward, decode]', call state()")
-
     def forward(self, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None = None, out: Any = None,
                 threads: int = 0, saved: Saved | None = None, statistics: Any = False) -> Any:
         if saved is not None and not isinstance(saved, Saved):
             raise TypeError(f"saved is a {type(saved).__name__}; expected {self.name}.Saved()")
-        self.check_stored()
         v = k if self.values_are_keys else v
         if saved is None and statistics is False:
             key = key_of(self, q, k, v, given, seed, threads, out)
@@ -376,10 +369,10 @@ class _Call:
             warnings.warn(f"{why}; {self.binding.name} copies it at every call", RuntimeWarning, stacklevel=2)
         return made
 
-    def reads(self, name: str, value: Any, shape: Sequence[int | str]) -> _Array:
+    def reads(self, name: str, value: Any, shape: Sequence[int | str], dtype: str | None = None) -> _Array:
         """Adds an input [batch, heads, rows, columns]."""
         array = _Array(name, value, kernel=self.binding.name)
-        _expect(self.binding.name, name, array, self.binding.dtype, shape, self.sizes)
+        _expect(self.binding.name, name, array, dtype or self.binding.dtype, shape, self.sizes)
         try:
             strides = _strides(name, array)
         except ValueError as why:
@@ -391,20 +384,25 @@ class _Call:
 
     def inputs(self, q: Any, k: Any, v: Any) -> list[_Array]:
         """Adds q, k and v, and sets the problem's sizes."""
-        arrays = self.heads_of(q, k, v, "n_q", "n_k")
+        arrays = self.heads_of(q, k, v, "n_q", "n_k", stored=True)
         for field, word in zip(("batch", "heads", "kv_heads", "n_q", "n_k"), ("B", "H", "G", "n_q", "n_k")):
             setattr(self.problem, field, self.sizes[word])
         return arrays
 
-    def heads_of(self, q: Any, k: Any, v: Any, rows_of_q: str, rows_of_k: str) -> list[_Array]:
+    def heads_of(self, q: Any, k: Any, v: Any, rows_of_q: str, rows_of_k: str, stored: bool = False) -> list[_Array]:
         """Adds q, k and v, whose numbers of rows have these names. Checks their heads, and sets the problem's
-        key_heads."""
-        D, E = self.binding.head_dim, self.binding.value_dim
+        key_heads. If `stored`, k and v are of the types that forward takes, else of the kernel's dtype."""
+        D, E, of_keys, of_values = self.binding.head_dim, self.binding.value_dim, None, None
+        columns_of_k, columns_of_v = D, E
+        if stored and self.binding.takes_stored:
+            of_keys, of_values = self.binding.key_dtype, self.binding.value_dtype
+            columns_of_k, columns_of_v = row_units(of_keys, D), row_units(of_values, E)
         of_q, of_k = ("H", "G") if self.binding.values_are_keys else words_of_heads(q, v)
         if "H" in self.sizes:  # of a state
             of_q, of_k = ("K", "K") if "K" in self.sizes else ("H", "G")
-        arrays = [self.reads("q", q, ("B", of_q, rows_of_q, D)), self.reads("k", k, ("B", of_k, rows_of_k, D))]
-        arrays.append(arrays[1] if self.binding.values_are_keys else self.reads("v", v, ("B", "G", rows_of_k, E)))
+        arrays = [self.reads("q", q, ("B", of_q, rows_of_q, D)), self.reads("k", k, ("B", of_k, rows_of_k, columns_of_k), of_keys)]
+        arrays.append(arrays[1] if self.binding.values_are_keys else
+                      self.reads("v", v, ("B", "G", rows_of_k, columns_of_v), of_values))
         check_heads(self.sizes)
         self.problem.key_heads = self.sizes.get("K", 0)
         return arrays

@@ -23,6 +23,7 @@ from ._compiler import Source, Spec, SpecError
 from ._pages import Pages
 from ._repeat import Saved
 from ._state import State, loaded
+from ._stored import Stored
 
 _LETTERS = {"batch": "B", "heads": "H", "kv_heads": "G"}
 _FLOATS = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
@@ -240,6 +241,13 @@ class Kernel:
         return bool(self._info["values"] == "keys")
 
     @property
+    def storage(self) -> dict[str, str]:
+        """The types of the keys and values that a call takes and that a state stores, for example {"k": "q8_0", "v":
+        "f16"}: those of the spec's `storage`, or `dtype`. If values are keys, both are that of the keys."""
+        of_keys = self._binding.key_dtype
+        return {"k": of_keys, "v": of_keys if self._binding.values_are_keys else self._binding.value_dtype}
+
+    @property
     def description(self) -> str:
         """The description in the spec."""
         return str(self._info["description"])
@@ -377,7 +385,16 @@ class Kernel:
             raise TypeError(f"{self.name} takes no v: its values are the first {self.value_dim} elements of k "
                             "(values: keys)")
 
-    def __call__(self, q: AnyArray, k: Array, v: Array | None = None, *, seed: int | None = None, out: Array | None = None,
+    def _rows(self, name: str, value: Any) -> Any:
+        """Returns the rows of a Stored. Returns another argument as it is."""
+        if not isinstance(value, Stored):
+            return value
+        wanted = self.storage[name]
+        if value.type != wanted:
+            raise TypeError(f"{name} is stored as {value.type}; {self.name} takes {wanted}")
+        return value.rows
+
+    def __call__(self, q: AnyArray, k: Array | Stored, v: Array | Stored | None = None, *, seed: int | None = None, out: Array | None = None,
                  saved: Saved | None = None, statistics: bool | Array = False, query_start: Any = None,
                  threads: int | None = None, **parameters: Array | float) -> AnyArray:
         """Attention of q over k and v.
@@ -387,6 +404,8 @@ class Kernel:
             belongs to head h // (H // K) of the K heads of q and k. The arrays are NumPy arrays, PyTorch tensors or JAX
             arrays of `dtype`. An array that is not contiguous along its last axis is copied, with a warning at the first copy. A kernel whose
             values are its keys (`values_are_keys`) takes no v.
+            If the spec has `storage`, k and v are the Stored of attnc.quantize(), or its `rows`: uint8 with the bytes of
+            each row, such as ggml's, and float16, bfloat16 (NumPy: also uint16) or float8_e4m3fn. Not for JAX.
         out: [B, H, n_q, E], overwritten if given (NumPy, or a tensor without gradients), else allocated
         seed: generates the random parameters that are not given, with the same values on every machine; also the seed
             of dropout, whose default is the seed in the spec. The same seed drops the same weights in every call.
@@ -412,7 +431,7 @@ class Kernel:
         if binding.values_are_keys:
             self._check_values(v)
         if binding.takes_stored:
-            binding.check_stored()
+            arrays = q, k, v = q, *(self._rows(name, value) for name, value in (("k", k), ("v", v)))
         given = self._given(parameters, query_start) if parameters or query_start is not None else self._none
         if threads is not None:
             threads = check_threads(threads)

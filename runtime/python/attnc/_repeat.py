@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import operator
 import sys
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
@@ -188,6 +189,11 @@ class _Forward(_Again):
         super().__init__(call, function, q)
         self.state = state
         shape, self.unaligned = tuple(target.shape), _BYTES[target.dtype] - 1
+        # Rows of `storage` may be aligned to less than q is. Then this has the bits for each of q, k and v.
+        self.unaligned_rows: list[int] | None = None
+        if call.binding.takes_stored:
+            inputs = [*call.read[:2], call.read[1 if call.binding.values_are_keys else 2]]
+            self.unaligned_rows = [_BYTES[array.dtype] - 1 for array in inputs]
         # The bytes from the first address of out, q, k and v to the end of each.
         self.bytes_of_out, *self.bytes_read = (end - begin for begin, end, *_ in map(_extent, (target, *call.read[:3])))
         self.empty: Callable[[Any], Any]
@@ -218,7 +224,8 @@ class _Forward(_Again):
         address = self.address
         out = self.empty(q) if out is None else out
         at_q, at_k, at_v = address(q), address(k), address(v)
-        if (at_q | at_k | at_v) & self.unaligned:
+        if (at_q | at_k | at_v) & self.unaligned and (
+                self.unaligned_rows is None or any(map(operator.and_, (at_q, at_k, at_v), self.unaligned_rows))):
             self.refuse("q, k or v")
         if given:
             self.fill(given)

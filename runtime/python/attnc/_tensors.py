@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
 import sys
 from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
 
@@ -12,23 +11,12 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 
-from ._compiler import CompilerError, program
 from ._repeat import _Again
+from ._stored import library_path
 from ._threads import _local, _room
 
 _KINDS = ("absent", "array", "integer", "float", "double")  # enum kind of tensors.h
 _MOST = 8  # records of a kernel; the oldest is replaced
-
-
-def _path() -> Optional[str]:
-    of_package = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_bin", "attnc_tensors.so")
-    if os.path.exists(of_package):
-        return of_package
-    try:
-        of_build = os.path.join(os.path.dirname(program()), "attnc_tensors.so")  # with $ATTNC
-    except CompilerError:
-        return None
-    return of_build if os.path.exists(of_build) else None
 
 
 def _make_room(size: int) -> int:
@@ -116,7 +104,7 @@ def _extras(known: _Again, given: Mapping[str, Any], wanted: Sequence[bool]) -> 
 @functools.lru_cache(maxsize=None)
 def library() -> Any:
     """Returns the library, or None with an interpreter for which it cannot be used."""
-    path = _path() if sys.implementation.name == "cpython" else None
+    path = library_path() if sys.implementation.name == "cpython" else None
     try:
         made = None if path is None else ctypes.PyDLL(path)
         if made is not None:

@@ -222,6 +222,8 @@ def _positions(start: Any, batch: int) -> Any:
 def call(kernel: Kernel, q: Any, k: Any, v: Any, seed: int | None, out: Any, threads: int | None,
          given: Mapping[str, Any], start: Any = None) -> Any:
     """Implements Kernel.__call__ for JAX arrays. start: the argument query_start"""
+    if kernel._binding.takes_stored:
+        raise TypeError(f"{kernel.name} has 'storage'; calls with stored keys and values take NumPy arrays and tensors")
     if out is not None:
         raise ValueError("out is for NumPy arrays and tensors; arrays of JAX are immutable")
     if threads is not None:

@@ -14,7 +14,8 @@ from torch.overrides import TorchFunctionMode
 
 from . import _autograd
 from . import _kernel as _kernels
-from ._arrays import _INTEGERS, _has_tangent, _is_number, heads_of_result, words_of_heads
+from ._arrays import (_INTEGERS, _OTHER_NAMES, _has_tangent, _is_number, heads_of_result, named, row_units,
+                      words_of_heads)
 from ._autograd import OF_PARALLEL, Kept, Way, is_undisturbed, parallel, rows_of, saved_size, within
 from ._call import MaskTiles
 from ._compiler import Source, Spec, settings_of
@@ -314,10 +315,15 @@ def _check(kernel: Kernel, q: Any, k: Any, v: Any) -> None:
     for name, a in zip("qkv", (q, k, v)):
         if not isinstance(a, Tensor):
             raise TypeError(f"{name} is a {type(a).__name__}; expected a tensor, because q is one")
-        if a.dtype != dtype:
+        columns = kernel.value_dim if name == "v" else kernel.head_dim
+        if kernel._binding.takes_stored and name != "q":
+            kind = kernel.storage[name]
+            if str(a.dtype).removeprefix("torch.") not in _OTHER_NAMES[kind]:
+                raise TypeError(f"{name} is {str(a.dtype).removeprefix('torch.')}; {kernel.name} takes {named(kind)}")
+            columns = row_units(kind, kernel.head_dim if kernel.values_are_keys else columns)
+        elif a.dtype != dtype:
             raise TypeError(f"{name} is {str(a.dtype).removeprefix('torch.')}; {kernel.name} takes "
                             f"{str(dtype).removeprefix('torch.')}")
-        columns = kernel.value_dim if name == "v" else kernel.head_dim
         heads = dict(zip("qk", words_of_heads(q, None if kernel.values_are_keys else v)), v="G")
         words = ("B", heads[name], "n_q" if name == "q" else "n_k")
         if a.dim() != 4 or a.shape[3] != columns or any(sizes.get(w, n) != n for w, n in zip(words, a.shape)):
@@ -331,7 +337,7 @@ def _values(kernel: Kernel, k: Any, v: Any) -> Any:
     """Returns the operand v of an operator. If values are keys, it is a view of k without a gradient."""
     if not kernel._binding.values_are_keys or not isinstance(k, Tensor):
         return v
-    return k.detach()[..., :kernel.value_dim]
+    return k.detach() if kernel._binding.takes_stored else k.detach()[..., :kernel.value_dim]
 
 
 def _on_the_cpu(kernel: Kernel, **tensors: Any) -> None:
@@ -400,6 +406,8 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
                 return _autograd.attend(Way(kernel, key, again, False), seed, q, k, v, given)
             return again.call(q, k, v, given, None, seed)  # type: ignore[no-any-return]
     if parallel.now is not None:
+        if kernel._binding.takes_stored:
+            _autograd.refuse_parallel(f"{kernel.name} has 'storage', and")
         made: Tensor = parallel.now.call(kernel, lambda: _call(kernel, None, q, k, v, seed, out, threads, given))
         return made
     return _call(kernel, key, q, k, v, seed, out, threads, given)
@@ -410,7 +418,8 @@ def _call(kernel: Kernel, key: Any, q: Tensor, k: Any, v: Any, seed: Optional[in
     """Checks a call, and makes it. It is kept by the key if it has one (_autograd.py)."""
     _refuse_tangents(kernel.name, q, k, v, *given.values())
     _on_the_cpu(kernel, q=q, k=k, v=v, **{p.keyword: given[p.name] for p in kernel.parameters})
-    if torch.is_autocast_enabled("cpu") and isinstance(k, Tensor) and isinstance(v, Tensor) and out is None:
+    stored = kernel._binding.takes_stored  # its keys and values stay as they are
+    if torch.is_autocast_enabled("cpu") and isinstance(k, Tensor) and isinstance(v, Tensor) and out is None and not stored:
         narrow = torch.get_autocast_dtype("cpu")
         if kernel.dtype != "f64" and q.dtype != torch.float64:
             kernel = kernel._as({torch.bfloat16: "bf16", torch.float16: "f16"}[narrow])
