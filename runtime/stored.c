@@ -130,7 +130,7 @@ static void stored_q4_0(const float *from, unsigned char *to)
         if (size > most) most = size, furthest = from[k];
     }
     const float scale = furthest / -8, times = scale != 0 ? 1 / scale : 0;
-    const uint16_t half = stored_f16(scale + bad);
+    const uint16_t half = stored_f16(bad == 0 ? scale : bad); /* a block of zeros has the scale -0, as ggml's has */
     memcpy(to, &half, sizeof half);
     for (int k = 0; k < 16; k++) {
         const float low = from[k] * times + 8.5f, high = from[k + 16] * times + 8.5f;
