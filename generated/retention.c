@@ -35,15 +35,15 @@
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      533120 bytes of workspace per thread
      x86-64-v4  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 241664 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 241920 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      533056 bytes of workspace per thread
      x86-64-v3  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 241664 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 241920 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      434752 bytes of workspace per thread
      generic    linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 241664 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 241920 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -1210,6 +1210,7 @@ TARGET_v4 APART void retention_few_begin_v4(const struct call *call, int64_t tas
     float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
     float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
+    float *const of_row = (float *)(void *)(part->shared + 49152); /* [r: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
@@ -1233,6 +1234,11 @@ TARGET_v4 APART void retention_few_begin_v4(const struct call *call, int64_t tas
                 r)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
         }
     }
+    /* of_row = log(1 - exp2((-5 - ((g * members) + (r / n_q))) * 1.0f)) * 1.442695f */
+    for (int64_t r = r0; r < r1; r++) {
+        of_row[r] = (float)(log((double)1 - exp2((double)((-5) - ((g * members) + (r / n_q))) * 1.0)) *
+            1.4426950408889634);
+    }
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -1243,7 +1249,7 @@ TARGET_v4 APART void retention_few_begin_2_v4(const struct call *call, int64_t t
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49408); /* [r: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
@@ -1260,7 +1266,6 @@ TARGET_v4 APART void retention_few_keys_v4(const struct call *call, int64_t task
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
@@ -1280,6 +1285,7 @@ TARGET_v4 APART void retention_few_keys_v4(const struct call *call, int64_t task
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
+    float *const of_row = (float *)(void *)(part->shared + 49152); /* [r: 64] */
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
@@ -1313,14 +1319,12 @@ TARGET_v4 APART void retention_few_keys_v4(const struct call *call, int64_t task
         }
         /* score[r][j] = sum over d of query * key */
         dot6_v4(round_up(j1 - j0, 16), rows, query, key, score);
-        /* score = score * exp2(((((r % n_q) + query_start) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + (r /
-           n_q))) * 1.0f)) * 1.44 ... */
+        /* score = score * exp2(((((r % n_q) + query_start) - j) * 1.0f) * of_row) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_6 = j0 + j + lane_v4;
             for (int64_t r = 0; r < rows; r++) {
                 store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) * exp2_v4((__builtin_convertvector(((r % n_q)
-                    + query_start) - t_6, vec_v4) * 1.0f) * (float)(log((double)1 - exp2((double)((-5) - ((g * members)
-                    + (r / n_q))) * 1.0)) * 1.4426950408889634)));
+                    + query_start) - t_6, vec_v4) * 1.0f) * of_row[r]));
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -1362,7 +1366,7 @@ TARGET_v4 APART void retention_few_fold_v4(const struct call *call, int64_t task
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49408); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
         for (int64_t r = r0; r < r1; r++) {
@@ -2432,6 +2436,7 @@ TARGET_v3 APART void retention_few_begin_v3(const struct call *call, int64_t tas
     float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
     float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
+    float *const of_row = (float *)(void *)(part->shared + 49152); /* [r: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
@@ -2455,6 +2460,11 @@ TARGET_v3 APART void retention_few_begin_v3(const struct call *call, int64_t tas
                 r)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
         }
     }
+    /* of_row = log(1 - exp2((-5 - ((g * members) + (r / n_q))) * 1.0f)) * 1.442695f */
+    for (int64_t r = r0; r < r1; r++) {
+        of_row[r] = (float)(log((double)1 - exp2((double)((-5) - ((g * members) + (r / n_q))) * 1.0)) *
+            1.4426950408889634);
+    }
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2465,7 +2475,7 @@ TARGET_v3 APART void retention_few_begin_2_v3(const struct call *call, int64_t t
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49408); /* [r: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
@@ -2482,7 +2492,6 @@ TARGET_v3 APART void retention_few_keys_v3(const struct call *call, int64_t task
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
@@ -2502,6 +2511,7 @@ TARGET_v3 APART void retention_few_keys_v3(const struct call *call, int64_t task
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
+    float *const of_row = (float *)(void *)(part->shared + 49152); /* [r: 64] */
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
@@ -2535,14 +2545,12 @@ TARGET_v3 APART void retention_few_keys_v3(const struct call *call, int64_t task
         }
         /* score[r][j] = sum over d of query * key */
         dot8_v3(round_up(j1 - j0, 8), rows, query, key, score);
-        /* score = score * exp2(((((r % n_q) + query_start) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + (r /
-           n_q))) * 1.0f)) * 1.44 ... */
+        /* score = score * exp2(((((r % n_q) + query_start) - j) * 1.0f) * of_row) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_6 = j0 + j + lane_v3;
             for (int64_t r = 0; r < rows; r++) {
                 store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) * exp2_v3((__builtin_convertvector(((r % n_q)
-                    + query_start) - t_6, vec_v3) * 1.0f) * (float)(log((double)1 - exp2((double)((-5) - ((g * members)
-                    + (r / n_q))) * 1.0)) * 1.4426950408889634)));
+                    + query_start) - t_6, vec_v3) * 1.0f) * of_row[r]));
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -2584,7 +2592,7 @@ TARGET_v3 APART void retention_few_fold_v3(const struct call *call, int64_t task
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49408); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
         for (int64_t r = r0; r < r1; r++) {
@@ -3641,6 +3649,7 @@ APART void retention_few_begin_any(const struct call *call, int64_t task, const 
     float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
     float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
+    float *const of_row = (float *)(void *)(part->shared + 49152); /* [r: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
@@ -3664,6 +3673,11 @@ APART void retention_few_begin_any(const struct call *call, int64_t task, const 
                 r)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
         }
     }
+    /* of_row = log(1 - exp2((-5 - ((g * members) + (r / n_q))) * 1.0f)) * 1.442695f */
+    for (int64_t r = r0; r < r1; r++) {
+        of_row[r] = (float)(log((double)1 - exp2((double)((-5) - ((g * members) + (r / n_q))) * 1.0)) *
+            1.4426950408889634);
+    }
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -3673,7 +3687,7 @@ APART void retention_few_begin_2_any(const struct call *call, int64_t task, cons
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49408); /* [r: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
@@ -3689,7 +3703,6 @@ APART void retention_few_begin_2_any(const struct call *call, int64_t task, cons
 APART void retention_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
@@ -3709,6 +3722,7 @@ APART void retention_few_keys_any(const struct call *call, int64_t task, const s
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
+    float *const of_row = (float *)(void *)(part->shared + 49152); /* [r: 64] */
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
@@ -3742,14 +3756,12 @@ APART void retention_few_keys_any(const struct call *call, int64_t task, const s
         }
         /* score[r][j] = sum over d of query * key */
         dot8_any(round_up(j1 - j0, 4), rows, query, key, score);
-        /* score = score * exp2(((((r % n_q) + query_start) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + (r /
-           n_q))) * 1.0f)) * 1.44 ... */
+        /* score = score * exp2(((((r % n_q) + query_start) - j) * 1.0f) * of_row) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_6 = j0 + j + lane_any;
             for (int64_t r = 0; r < rows; r++) {
                 store_any(score + r * 144 + j, load_any(score + r * 144 + j) * exp2_any((__builtin_convertvector(((r %
-                    n_q) + query_start) - t_6, vec_any) * 1.0f) * (float)(log((double)1 - exp2((double)((-5) - ((g *
-                    members) + (r / n_q))) * 1.0)) * 1.4426950408889634)));
+                    n_q) + query_start) - t_6, vec_any) * 1.0f) * of_row[r]));
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -3790,7 +3802,7 @@ APART void retention_few_fold_any(const struct call *call, int64_t task, const s
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49408); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
         for (int64_t r = r0; r < r1; r++) {
@@ -3897,11 +3909,11 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (n_k >= 204 && rows <= 49) return (struct version){.head = retention_few_v4, .tile = 0, .own = 110592,
-            .of_pair = 128, .shared = 65536, .slot = 16384, .slots = 4, .together = 1};
+            .of_pair = 128, .shared = 65792, .slot = 16384, .slots = 4, .together = 1};
         if (n_k >= 204) return (struct version){.head = retention_linear_v4, .tile = -1, .own = 57344, .of_token = 4160,
             .in_keys = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = retention_few_v4, .tile = 0,
-            .own = 110592, .of_pair = 128, .shared = 65536, .slot = 16384, .slots = 4, .together = 1};
+            .own = 110592, .of_pair = 128, .shared = 65792, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = retention_rows_v4, .tile = 256, .own = 533120, .of_pair = 128, .remembered = 1,
             .remembers = {270336}};
     }
@@ -3909,21 +3921,21 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (n_k >= 204 && rows <= 49) return (struct version){.head = retention_few_v3, .tile = 0, .own = 110592,
-            .of_pair = 128, .shared = 65536, .slot = 16384, .slots = 4, .together = 1};
+            .of_pair = 128, .shared = 65792, .slot = 16384, .slots = 4, .together = 1};
         if (n_k >= 204) return (struct version){.head = retention_linear_v3, .tile = -1, .own = 57344, .of_token = 4160,
             .in_keys = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = retention_few_v3, .tile = 0,
-            .own = 110592, .of_pair = 128, .shared = 65536, .slot = 16384, .slots = 4, .together = 1};
+            .own = 110592, .of_pair = 128, .shared = 65792, .slot = 16384, .slots = 4, .together = 1};
         return (struct version){.rows = retention_rows_v3, .tile = 256, .own = 533056, .of_pair = 128, .remembered = 1,
             .remembers = {270336}};
     }
 #endif
     if (n_k >= 204 && rows <= 49) return (struct version){.head = retention_few_any, .tile = 0, .own = 110592,
-        .of_pair = 128, .shared = 65536, .slot = 16384, .slots = 4, .together = 1};
+        .of_pair = 128, .shared = 65792, .slot = 16384, .slots = 4, .together = 1};
     if (n_k >= 204) return (struct version){.head = retention_linear_any, .tile = -1, .own = 57344, .of_token = 4160,
         .in_keys = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = retention_few_any, .tile = 0, .own = 110592,
-        .of_pair = 128, .shared = 65536, .slot = 16384, .slots = 4, .together = 1};
+        .of_pair = 128, .shared = 65792, .slot = 16384, .slots = 4, .together = 1};
     return (struct version){.rows = retention_rows_any, .tile = 128, .own = 434752, .of_pair = 128, .remembered = 1,
         .remembers = {172032}};
 }

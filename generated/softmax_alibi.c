@@ -26,11 +26,11 @@
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 154880 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 154880 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 154880 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -1116,6 +1116,7 @@ TARGET_v4 APART void softmax_alibi_few_begin_v4(const struct call *call, int64_t
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    float *const of_row = (float *)(void *)(part->shared + 33280); /* [r: 64] */
     /* query_turned = q * 0.18033688f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 64) {
@@ -1123,6 +1124,15 @@ TARGET_v4 APART void softmax_alibi_few_begin_v4(const struct call *call, int64_t
                 store_v4(query_turned + r * 64 + d, load_v4(q + r / n_q * q_head + r % n_q * q_row + d) * 0.18033688f);
             }
         }
+    }
+    /* of_row = exp2(select(((g * members) + (r / n_q)) < exp2(floor(log((kv_heads * members) + 0.5f) * 1.442695f)),
+       (((g * members) +  ... */
+    const double t_1 = exp2(floor(log((double)(kv_heads * members) + 0.5) * 1.4426950408889634));
+    const double t_2 = t_1 * 2.0;
+    for (int64_t r = r0; r < r1; r++) {
+        const int64_t t_0 = (g * members) + (r / n_q);
+        of_row[r] = (float)(exp2((((double)t_0 < t_1) ? (((double)t_0 + 1.0) / t_1) : (((((double)t_0 - t_1) * 2.0) +
+            1.0) / t_2)) * (-8.0)) * 1.4426950408889634);
     }
 }
 
@@ -1135,9 +1145,9 @@ TARGET_v4 APART void softmax_alibi_few_begin_2_v4(const struct call *call, int64
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
         store_v4(carried_max + r, splat_v4(-FLT_MAX));
@@ -1160,7 +1170,6 @@ TARGET_v4 APART void softmax_alibi_few_keys_v4(const struct call *call, int64_t 
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
@@ -1179,6 +1188,7 @@ TARGET_v4 APART void softmax_alibi_few_keys_v4(const struct call *call, int64_t 
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const of_row = (float *)(void *)(part->shared + 33280); /* [r: 64] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 16) {
         store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
@@ -1197,17 +1207,12 @@ TARGET_v4 APART void softmax_alibi_few_keys_v4(const struct call *call, int64_t 
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = score - ((exp2(select(((g * members) + (r / n_q)) < exp2(floor(log((kv_heads * members) + 0.5f) *
-           1.442695f)), (((g * me ... */
-        const double t_1 = exp2(floor(log((double)(kv_heads * members) + 0.5) * 1.4426950408889634));
-        const double t_2 = t_1 * 2.0;
+        /* score = score - (of_row * abs(((r % n_q) + query_start) - j)) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_3 = j0 + j + lane_v4;
             for (int64_t r = 0; r < rows; r++) {
-                const int64_t t_0 = (g * members) + (r / n_q);
-                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) - ((float)(exp2((((double)t_0 < t_1) ?
-                    (((double)t_0 + 1.0) / t_1) : (((((double)t_0 - t_1) * 2.0) + 1.0) / t_2)) * (-8.0)) *
-                    1.4426950408889634) * abs_v4(__builtin_convertvector(((r % n_q) + query_start) - t_3, vec_v4))));
+                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) - (of_row[r] *
+                    abs_v4(__builtin_convertvector(((r % n_q) + query_start) - t_3, vec_v4))));
             }
         }
         /* old_max = state_max */
@@ -1304,9 +1309,9 @@ TARGET_v4 APART void softmax_alibi_few_fold_v4(const struct call *call, int64_t 
     float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -2323,6 +2328,7 @@ TARGET_v3 APART void softmax_alibi_few_begin_v3(const struct call *call, int64_t
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    float *const of_row = (float *)(void *)(part->shared + 33280); /* [r: 64] */
     /* query_turned = q * 0.18033688f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 16) {
@@ -2330,6 +2336,15 @@ TARGET_v3 APART void softmax_alibi_few_begin_v3(const struct call *call, int64_t
                 store_v3(query_turned + r * 64 + d, load_v3(q + r / n_q * q_head + r % n_q * q_row + d) * 0.18033688f);
             }
         }
+    }
+    /* of_row = exp2(select(((g * members) + (r / n_q)) < exp2(floor(log((kv_heads * members) + 0.5f) * 1.442695f)),
+       (((g * members) +  ... */
+    const double t_1 = exp2(floor(log((double)(kv_heads * members) + 0.5) * 1.4426950408889634));
+    const double t_2 = t_1 * 2.0;
+    for (int64_t r = r0; r < r1; r++) {
+        const int64_t t_0 = (g * members) + (r / n_q);
+        of_row[r] = (float)(exp2((((double)t_0 < t_1) ? (((double)t_0 + 1.0) / t_1) : (((((double)t_0 - t_1) * 2.0) +
+            1.0) / t_2)) * (-8.0)) * 1.4426950408889634);
     }
 }
 
@@ -2342,9 +2357,9 @@ TARGET_v3 APART void softmax_alibi_few_begin_2_v3(const struct call *call, int64
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
         store_v3(carried_max + r, splat_v3(-FLT_MAX));
@@ -2367,7 +2382,6 @@ TARGET_v3 APART void softmax_alibi_few_keys_v3(const struct call *call, int64_t 
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
@@ -2386,6 +2400,7 @@ TARGET_v3 APART void softmax_alibi_few_keys_v3(const struct call *call, int64_t 
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const of_row = (float *)(void *)(part->shared + 33280); /* [r: 64] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 8) {
         store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
@@ -2404,17 +2419,12 @@ TARGET_v3 APART void softmax_alibi_few_keys_v3(const struct call *call, int64_t 
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = score - ((exp2(select(((g * members) + (r / n_q)) < exp2(floor(log((kv_heads * members) + 0.5f) *
-           1.442695f)), (((g * me ... */
-        const double t_1 = exp2(floor(log((double)(kv_heads * members) + 0.5) * 1.4426950408889634));
-        const double t_2 = t_1 * 2.0;
+        /* score = score - (of_row * abs(((r % n_q) + query_start) - j)) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_3 = j0 + j + lane_v3;
             for (int64_t r = 0; r < rows; r++) {
-                const int64_t t_0 = (g * members) + (r / n_q);
-                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) - ((float)(exp2((((double)t_0 < t_1) ?
-                    (((double)t_0 + 1.0) / t_1) : (((((double)t_0 - t_1) * 2.0) + 1.0) / t_2)) * (-8.0)) *
-                    1.4426950408889634) * abs_v3(__builtin_convertvector(((r % n_q) + query_start) - t_3, vec_v3))));
+                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) - (of_row[r] *
+                    abs_v3(__builtin_convertvector(((r % n_q) + query_start) - t_3, vec_v3))));
             }
         }
         /* old_max = state_max */
@@ -2511,9 +2521,9 @@ TARGET_v3 APART void softmax_alibi_few_fold_v3(const struct call *call, int64_t 
     float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -3514,6 +3524,7 @@ APART void softmax_alibi_few_begin_any(const struct call *call, int64_t task, co
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    float *const of_row = (float *)(void *)(part->shared + 33280); /* [r: 64] */
     /* query_turned = q * 0.18033688f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 8) {
@@ -3522,6 +3533,15 @@ APART void softmax_alibi_few_begin_any(const struct call *call, int64_t task, co
                     0.18033688f);
             }
         }
+    }
+    /* of_row = exp2(select(((g * members) + (r / n_q)) < exp2(floor(log((kv_heads * members) + 0.5f) * 1.442695f)),
+       (((g * members) +  ... */
+    const double t_1 = exp2(floor(log((double)(kv_heads * members) + 0.5) * 1.4426950408889634));
+    const double t_2 = t_1 * 2.0;
+    for (int64_t r = r0; r < r1; r++) {
+        const int64_t t_0 = (g * members) + (r / n_q);
+        of_row[r] = (float)(exp2((((double)t_0 < t_1) ? (((double)t_0 + 1.0) / t_1) : (((((double)t_0 - t_1) * 2.0) +
+            1.0) / t_2)) * (-8.0)) * 1.4426950408889634);
     }
 }
 
@@ -3534,9 +3554,9 @@ APART void softmax_alibi_few_begin_2_any(const struct call *call, int64_t task, 
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
         store_any(carried_max + r, splat_any(-FLT_MAX));
@@ -3558,7 +3578,6 @@ APART void softmax_alibi_few_begin_2_any(const struct call *call, int64_t task, 
 APART void softmax_alibi_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
@@ -3577,6 +3596,7 @@ APART void softmax_alibi_few_keys_any(const struct call *call, int64_t task, con
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const of_row = (float *)(void *)(part->shared + 33280); /* [r: 64] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 4) {
         store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
@@ -3595,17 +3615,12 @@ APART void softmax_alibi_few_keys_any(const struct call *call, int64_t task, con
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = score - ((exp2(select(((g * members) + (r / n_q)) < exp2(floor(log((kv_heads * members) + 0.5f) *
-           1.442695f)), (((g * me ... */
-        const double t_1 = exp2(floor(log((double)(kv_heads * members) + 0.5) * 1.4426950408889634));
-        const double t_2 = t_1 * 2.0;
+        /* score = score - (of_row * abs(((r % n_q) + query_start) - j)) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_3 = j0 + j + lane_any;
             for (int64_t r = 0; r < rows; r++) {
-                const int64_t t_0 = (g * members) + (r / n_q);
-                store_any(score + r * 144 + j, load_any(score + r * 144 + j) - ((float)(exp2((((double)t_0 < t_1) ?
-                    (((double)t_0 + 1.0) / t_1) : (((((double)t_0 - t_1) * 2.0) + 1.0) / t_2)) * (-8.0)) *
-                    1.4426950408889634) * abs_any(__builtin_convertvector(((r % n_q) + query_start) - t_3, vec_any))));
+                store_any(score + r * 144 + j, load_any(score + r * 144 + j) - (of_row[r] *
+                    abs_any(__builtin_convertvector(((r % n_q) + query_start) - t_3, vec_any))));
             }
         }
         /* old_max = state_max */
@@ -3701,9 +3716,9 @@ APART void softmax_alibi_few_fold_any(const struct call *call, int64_t task, con
     float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -3835,19 +3850,19 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_alibi_few_v4, .tile = 0,
-            .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
+            .own = 37120, .of_pair = 128, .shared = 50176, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_alibi_rows_v4, .tile = 64, .own = 154624, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_alibi_few_v3, .tile = 0,
-            .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
+            .own = 37120, .of_pair = 128, .shared = 50176, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_alibi_rows_v3, .tile = 64, .own = 154624, .of_pair = 128};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_alibi_few_any, .tile = 0,
-        .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
+        .own = 37120, .of_pair = 128, .shared = 50176, .slot = 16896, .slots = 4, .together = 1};
     return (struct version){.rows = softmax_alibi_rows_any, .tile = 64, .own = 154624, .of_pair = 128};
 }
 

@@ -37,11 +37,11 @@
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 418304 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 155648 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 418304 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 155648 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 418304 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 155648 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -1299,14 +1299,24 @@ TARGET_v4 APART void softmax_fire_few_begin_v4(const struct call *call, int64_t 
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
+    const float *const w1_array = call->params->w1;
+    const int64_t w1_array_stride_0 = call->at.w1[0];
+    const float *const c_array = call->params->c;
+    const float *const threshold_array = call->params->threshold;
     float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    float *const of_row = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const of_row_2 = (float *)(void *)(part->shared + 33536); /* [r: 64] */
+    float *const of_row_3 = (float *)(void *)(part->shared + 33792); /* [r: 64] */
+    float *const of_row_4 = (float *)(void *)(part->shared + 34048); /* [r: 64] */
     /* query_turned = q * 0.18033688f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 64) {
@@ -1314,6 +1324,38 @@ TARGET_v4 APART void softmax_fire_few_begin_v4(const struct call *call, int64_t 
                 store_v4(query_turned + r * 64 + d, load_v4(q + r / n_q * q_head + r % n_q * q_row + d) * 0.18033688f);
             }
         }
+    }
+    /* of_row = w1 / log1p(abs(c) * max(abs(threshold), (r % n_q) + query_start)) */
+    const float w1_array_0 = w1_array[0];
+    const float t_1 = fabsf(c_array[0]);
+    const float t_2 = fabsf(threshold_array[0]);
+    for (int64_t r = r0; r < r1; r++) {
+        const float t_3 = (float)((r % n_q) + query_start);
+        of_row[r] = w1_array_0 / log1pf(t_1 * (t_2 > t_3 || t_2 != t_2 ? t_2 : t_3));
+    }
+    /* of_row_2 = w1 / log1p(abs(c) * max(abs(threshold), (r % n_q) + query_start)) */
+    const float w1_array_4 = w1_array[1 * w1_array_stride_0];
+    const float t_5 = fabsf(c_array[0]);
+    const float t_6 = fabsf(threshold_array[0]);
+    for (int64_t r = r0; r < r1; r++) {
+        const float t_7 = (float)((r % n_q) + query_start);
+        of_row_2[r] = w1_array_4 / log1pf(t_5 * (t_6 > t_7 || t_6 != t_6 ? t_6 : t_7));
+    }
+    /* of_row_3 = w1 / log1p(abs(c) * max(abs(threshold), (r % n_q) + query_start)) */
+    const float w1_array_8 = w1_array[2 * w1_array_stride_0];
+    const float t_9 = fabsf(c_array[0]);
+    const float t_10 = fabsf(threshold_array[0]);
+    for (int64_t r = r0; r < r1; r++) {
+        const float t_11 = (float)((r % n_q) + query_start);
+        of_row_3[r] = w1_array_8 / log1pf(t_9 * (t_10 > t_11 || t_10 != t_10 ? t_10 : t_11));
+    }
+    /* of_row_4 = w1 / log1p(abs(c) * max(abs(threshold), (r % n_q) + query_start)) */
+    const float w1_array_12 = w1_array[3 * w1_array_stride_0];
+    const float t_13 = fabsf(c_array[0]);
+    const float t_14 = fabsf(threshold_array[0]);
+    for (int64_t r = r0; r < r1; r++) {
+        const float t_15 = (float)((r % n_q) + query_start);
+        of_row_4[r] = w1_array_12 / log1pf(t_13 * (t_14 > t_15 || t_14 != t_14 ? t_14 : t_15));
     }
 }
 
@@ -1326,9 +1368,9 @@ TARGET_v4 APART void softmax_fire_few_begin_2_v4(const struct call *call, int64_
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 34304); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 34560); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
         store_v4(carried_max + r, splat_v4(-FLT_MAX));
@@ -1369,10 +1411,7 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
     const float *const w2_array = call->params->w2 + g * members * call->at.w2[0];
     const int64_t w2_array_stride_0 = call->at.w2[0];
     const int64_t w2_array_stride_1 = call->at.w2[1];
-    const float *const w1_array = call->params->w1;
-    const int64_t w1_array_stride_0 = call->at.w1[0];
     const float *const c_array = call->params->c;
-    const float *const threshold_array = call->params->threshold;
     const float *const shift_array = call->params->shift;
     const int64_t shift_array_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
@@ -1381,6 +1420,10 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const of_row = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const of_row_2 = (float *)(void *)(part->shared + 33536); /* [r: 64] */
+    float *const of_row_3 = (float *)(void *)(part->shared + 33792); /* [r: 64] */
+    float *const of_row_4 = (float *)(void *)(part->shared + 34048); /* [r: 64] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 16) {
         store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
@@ -1400,32 +1443,25 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* score = ((((score + (offset * 1.442695f)) + (max(0, (log1p(abs(c) * ((((r % n_q) + query_start) - j) * 1.0f))
-           * (w1 / log1p(abs( ... */
-        const float t_0 = fabsf(c_array[0]);
-        const float w1_array_4 = w1_array[0];
-        const float t_5 = fabsf(threshold_array[0]);
-        const float shift_array_8 = shift_array[0];
-        const float w1_array_9 = w1_array[1 * w1_array_stride_0];
-        const float shift_array_10 = shift_array[1 * shift_array_stride_0];
-        const float w1_array_11 = w1_array[2 * w1_array_stride_0];
-        const float shift_array_12 = shift_array[2 * shift_array_stride_0];
-        const float w1_array_13 = w1_array[3 * w1_array_stride_0];
-        const float shift_array_14 = shift_array[3 * shift_array_stride_0];
+           * of_row) + shift) ... */
+        const float t_16 = fabsf(c_array[0]);
+        const float shift_array_19 = shift_array[0];
+        const float shift_array_20 = shift_array[1 * shift_array_stride_0];
+        const float shift_array_21 = shift_array[2 * shift_array_stride_0];
+        const float shift_array_22 = shift_array[3 * shift_array_stride_0];
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_2 = j0 + j + lane_v4;
+            const ints_v4 t_17 = j0 + j + lane_v4;
             for (int64_t r = 0; r < rows; r++) {
-                const int64_t t_1 = (r % n_q) + query_start;
-                const vec_v4 t_3 = log1p_v4(t_0 * (__builtin_convertvector(t_1 - t_2, vec_v4) * 1.0f));
-                const float t_6 = (float)t_1;
-                const float t_7 = log1pf(t_0 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
+                const vec_v4 t_18 = log1p_v4(t_16 * (__builtin_convertvector(((r % n_q) + query_start) - t_17,
+                    vec_v4) * 1.0f));
                 store_v4(score + r * 144 + j, ((((load_v4(score + r * 144 + j) + ((offset_array[(r / n_q) *
                     offset_array_stride_0]) * 1.442695f)) + (max_nan_v4(splat_v4((float)0),
-                    (t_3 * (w1_array_4 / t_7)) + shift_array_8) * ((w2_array[(r / n_q) * w2_array_stride_0]) *
-                    1.442695f))) + (max_nan_v4(splat_v4((float)0), (t_3 * (w1_array_9 / t_7)) + shift_array_10) *
-                    ((w2_array[(r / n_q) * w2_array_stride_0 + 1 * w2_array_stride_1]) * 1.442695f))) +
-                    (max_nan_v4(splat_v4((float)0), (t_3 * (w1_array_11 / t_7)) + shift_array_12) * ((w2_array[(r / n_q)
-                    * w2_array_stride_0 + 2 * w2_array_stride_1]) * 1.442695f))) + (max_nan_v4(splat_v4((float)0),
-                    (t_3 * (w1_array_13 / t_7)) + shift_array_14) * ((w2_array[(r / n_q) * w2_array_stride_0 + 3 *
+                    (t_18 * of_row[r]) + shift_array_19) * ((w2_array[(r / n_q) * w2_array_stride_0]) * 1.442695f))) +
+                    (max_nan_v4(splat_v4((float)0), (t_18 * of_row_2[r]) + shift_array_20) * ((w2_array[(r / n_q) *
+                    w2_array_stride_0 + 1 * w2_array_stride_1]) * 1.442695f))) + (max_nan_v4(splat_v4((float)0),
+                    (t_18 * of_row_3[r]) + shift_array_21) * ((w2_array[(r / n_q) * w2_array_stride_0 + 2 *
+                    w2_array_stride_1]) * 1.442695f))) + (max_nan_v4(splat_v4((float)0),
+                    (t_18 * of_row_4[r]) + shift_array_22) * ((w2_array[(r / n_q) * w2_array_stride_0 + 3 *
                     w2_array_stride_1]) * 1.442695f)));
             }
         }
@@ -1436,9 +1472,9 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_15 = j0 + j + lane_v4;
+                const ints_v4 t_23 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_15 <= ((r % n_q) + query_start),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_23 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
@@ -1456,11 +1492,11 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_16 = load_v4(old_max + r);
-            const vec_v4 old_max_new17 = exp2_v4(old_max_16 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
-            store_v4(old_max + r, old_max_new17);
+            const vec_v4 old_max_24 = load_v4(old_max + r);
+            const vec_v4 old_max_new25 = exp2_v4(old_max_24 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
+            store_v4(old_max + r, old_max_new25);
             store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new17);
+                old_max_new25);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1495,9 +1531,9 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_18 = (r % n_q) + query_start;
+                const int64_t t_26 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_18, mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_26, mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
@@ -1523,38 +1559,38 @@ TARGET_v4 APART void softmax_fire_few_fold_v4(const struct call *call, int64_t t
     float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 34304); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 34560); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_19 = load_v4(carried_max + r);
-            const vec_v4 before_max_new20 = carried_max_19;
-            const vec_v4 state_max_21 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v4 carried_max_new22 = max_v4(load_v4(carried_max + r), state_max_21);
-            store_v4(carried_max + r, carried_max_new22);
-            const vec_v4 carried_factor_new23 = exp2_v4(before_max_new20 - carried_max_new22);
-            store_v4(carried_factor + r, carried_factor_new23);
-            const vec_v4 slot_factor_new24 = exp2_v4(state_max_21 - carried_max_new22);
-            store_v4(slot_factor + r, slot_factor_new24);
-            const vec_v4 carried_sum_25 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_25 * carried_factor_new23);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new23);
+            const vec_v4 carried_max_27 = load_v4(carried_max + r);
+            const vec_v4 before_max_new28 = carried_max_27;
+            const vec_v4 state_max_29 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v4 carried_max_new30 = max_v4(load_v4(carried_max + r), state_max_29);
+            store_v4(carried_max + r, carried_max_new30);
+            const vec_v4 carried_factor_new31 = exp2_v4(before_max_new28 - carried_max_new30);
+            store_v4(carried_factor + r, carried_factor_new31);
+            const vec_v4 slot_factor_new32 = exp2_v4(state_max_29 - carried_max_new30);
+            store_v4(slot_factor + r, slot_factor_new32);
+            const vec_v4 carried_sum_33 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_33 * carried_factor_new31);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new31);
             add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new24, splat_v4(1));
+                slot_factor_new32, splat_v4(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_26 = load_v4(carried + r * 64 + e);
-                    const float carried_factor_27 = carried_factor[r];
-                    store_v4(carried + r * 64 + e, carried_26 * carried_factor_27);
+                    const vec_v4 carried_34 = load_v4(carried + r * 64 + e);
+                    const float carried_factor_35 = carried_factor[r];
+                    store_v4(carried + r * 64 + e, carried_34 * carried_factor_35);
                     store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
-                        carried_factor_27);
+                        carried_factor_35);
                     add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
                 }
@@ -1584,9 +1620,9 @@ TARGET_v4 APART void softmax_fire_few_queries_v4(const struct call *call, int64_
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                const float carried_sum_28 = carried_sum[r];
-                store_v4(result + r * 64 + e, (carried_sum_28 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
-                    * (1.0f / carried_sum_28));
+                const float carried_sum_36 = carried_sum[r];
+                store_v4(result + r * 64 + e, (carried_sum_36 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
+                    * (1.0f / carried_sum_36));
             }
         }
     }
@@ -4972,14 +5008,24 @@ TARGET_v3 APART void softmax_fire_few_begin_v3(const struct call *call, int64_t 
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
+    const float *const w1_array = call->params->w1;
+    const int64_t w1_array_stride_0 = call->at.w1[0];
+    const float *const c_array = call->params->c;
+    const float *const threshold_array = call->params->threshold;
     float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    float *const of_row = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const of_row_2 = (float *)(void *)(part->shared + 33536); /* [r: 64] */
+    float *const of_row_3 = (float *)(void *)(part->shared + 33792); /* [r: 64] */
+    float *const of_row_4 = (float *)(void *)(part->shared + 34048); /* [r: 64] */
     /* query_turned = q * 0.18033688f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 16) {
@@ -4987,6 +5033,38 @@ TARGET_v3 APART void softmax_fire_few_begin_v3(const struct call *call, int64_t 
                 store_v3(query_turned + r * 64 + d, load_v3(q + r / n_q * q_head + r % n_q * q_row + d) * 0.18033688f);
             }
         }
+    }
+    /* of_row = w1 / log1p(abs(c) * max(abs(threshold), (r % n_q) + query_start)) */
+    const float w1_array_0 = w1_array[0];
+    const float t_1 = fabsf(c_array[0]);
+    const float t_2 = fabsf(threshold_array[0]);
+    for (int64_t r = r0; r < r1; r++) {
+        const float t_3 = (float)((r % n_q) + query_start);
+        of_row[r] = w1_array_0 / log1pf(t_1 * (t_2 > t_3 || t_2 != t_2 ? t_2 : t_3));
+    }
+    /* of_row_2 = w1 / log1p(abs(c) * max(abs(threshold), (r % n_q) + query_start)) */
+    const float w1_array_4 = w1_array[1 * w1_array_stride_0];
+    const float t_5 = fabsf(c_array[0]);
+    const float t_6 = fabsf(threshold_array[0]);
+    for (int64_t r = r0; r < r1; r++) {
+        const float t_7 = (float)((r % n_q) + query_start);
+        of_row_2[r] = w1_array_4 / log1pf(t_5 * (t_6 > t_7 || t_6 != t_6 ? t_6 : t_7));
+    }
+    /* of_row_3 = w1 / log1p(abs(c) * max(abs(threshold), (r % n_q) + query_start)) */
+    const float w1_array_8 = w1_array[2 * w1_array_stride_0];
+    const float t_9 = fabsf(c_array[0]);
+    const float t_10 = fabsf(threshold_array[0]);
+    for (int64_t r = r0; r < r1; r++) {
+        const float t_11 = (float)((r % n_q) + query_start);
+        of_row_3[r] = w1_array_8 / log1pf(t_9 * (t_10 > t_11 || t_10 != t_10 ? t_10 : t_11));
+    }
+    /* of_row_4 = w1 / log1p(abs(c) * max(abs(threshold), (r % n_q) + query_start)) */
+    const float w1_array_12 = w1_array[3 * w1_array_stride_0];
+    const float t_13 = fabsf(c_array[0]);
+    const float t_14 = fabsf(threshold_array[0]);
+    for (int64_t r = r0; r < r1; r++) {
+        const float t_15 = (float)((r % n_q) + query_start);
+        of_row_4[r] = w1_array_12 / log1pf(t_13 * (t_14 > t_15 || t_14 != t_14 ? t_14 : t_15));
     }
 }
 
@@ -4999,9 +5077,9 @@ TARGET_v3 APART void softmax_fire_few_begin_2_v3(const struct call *call, int64_
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 34304); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 34560); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
         store_v3(carried_max + r, splat_v3(-FLT_MAX));
@@ -5042,10 +5120,7 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
     const float *const w2_array = call->params->w2 + g * members * call->at.w2[0];
     const int64_t w2_array_stride_0 = call->at.w2[0];
     const int64_t w2_array_stride_1 = call->at.w2[1];
-    const float *const w1_array = call->params->w1;
-    const int64_t w1_array_stride_0 = call->at.w1[0];
     const float *const c_array = call->params->c;
-    const float *const threshold_array = call->params->threshold;
     const float *const shift_array = call->params->shift;
     const int64_t shift_array_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
@@ -5054,6 +5129,10 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const of_row = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const of_row_2 = (float *)(void *)(part->shared + 33536); /* [r: 64] */
+    float *const of_row_3 = (float *)(void *)(part->shared + 33792); /* [r: 64] */
+    float *const of_row_4 = (float *)(void *)(part->shared + 34048); /* [r: 64] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 8) {
         store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
@@ -5073,32 +5152,25 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* score = ((((score + (offset * 1.442695f)) + (max(0, (log1p(abs(c) * ((((r % n_q) + query_start) - j) * 1.0f))
-           * (w1 / log1p(abs( ... */
-        const float t_0 = fabsf(c_array[0]);
-        const float w1_array_4 = w1_array[0];
-        const float t_5 = fabsf(threshold_array[0]);
-        const float shift_array_8 = shift_array[0];
-        const float w1_array_9 = w1_array[1 * w1_array_stride_0];
-        const float shift_array_10 = shift_array[1 * shift_array_stride_0];
-        const float w1_array_11 = w1_array[2 * w1_array_stride_0];
-        const float shift_array_12 = shift_array[2 * shift_array_stride_0];
-        const float w1_array_13 = w1_array[3 * w1_array_stride_0];
-        const float shift_array_14 = shift_array[3 * shift_array_stride_0];
+           * of_row) + shift) ... */
+        const float t_16 = fabsf(c_array[0]);
+        const float shift_array_19 = shift_array[0];
+        const float shift_array_20 = shift_array[1 * shift_array_stride_0];
+        const float shift_array_21 = shift_array[2 * shift_array_stride_0];
+        const float shift_array_22 = shift_array[3 * shift_array_stride_0];
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_2 = j0 + j + lane_v3;
+            const ints_v3 t_17 = j0 + j + lane_v3;
             for (int64_t r = 0; r < rows; r++) {
-                const int64_t t_1 = (r % n_q) + query_start;
-                const vec_v3 t_3 = log1p_v3(t_0 * (__builtin_convertvector(t_1 - t_2, vec_v3) * 1.0f));
-                const float t_6 = (float)t_1;
-                const float t_7 = log1pf(t_0 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
+                const vec_v3 t_18 = log1p_v3(t_16 * (__builtin_convertvector(((r % n_q) + query_start) - t_17,
+                    vec_v3) * 1.0f));
                 store_v3(score + r * 144 + j, ((((load_v3(score + r * 144 + j) + ((offset_array[(r / n_q) *
                     offset_array_stride_0]) * 1.442695f)) + (max_nan_v3(splat_v3((float)0),
-                    (t_3 * (w1_array_4 / t_7)) + shift_array_8) * ((w2_array[(r / n_q) * w2_array_stride_0]) *
-                    1.442695f))) + (max_nan_v3(splat_v3((float)0), (t_3 * (w1_array_9 / t_7)) + shift_array_10) *
-                    ((w2_array[(r / n_q) * w2_array_stride_0 + 1 * w2_array_stride_1]) * 1.442695f))) +
-                    (max_nan_v3(splat_v3((float)0), (t_3 * (w1_array_11 / t_7)) + shift_array_12) * ((w2_array[(r / n_q)
-                    * w2_array_stride_0 + 2 * w2_array_stride_1]) * 1.442695f))) + (max_nan_v3(splat_v3((float)0),
-                    (t_3 * (w1_array_13 / t_7)) + shift_array_14) * ((w2_array[(r / n_q) * w2_array_stride_0 + 3 *
+                    (t_18 * of_row[r]) + shift_array_19) * ((w2_array[(r / n_q) * w2_array_stride_0]) * 1.442695f))) +
+                    (max_nan_v3(splat_v3((float)0), (t_18 * of_row_2[r]) + shift_array_20) * ((w2_array[(r / n_q) *
+                    w2_array_stride_0 + 1 * w2_array_stride_1]) * 1.442695f))) + (max_nan_v3(splat_v3((float)0),
+                    (t_18 * of_row_3[r]) + shift_array_21) * ((w2_array[(r / n_q) * w2_array_stride_0 + 2 *
+                    w2_array_stride_1]) * 1.442695f))) + (max_nan_v3(splat_v3((float)0),
+                    (t_18 * of_row_4[r]) + shift_array_22) * ((w2_array[(r / n_q) * w2_array_stride_0 + 3 *
                     w2_array_stride_1]) * 1.442695f)));
             }
         }
@@ -5109,9 +5181,9 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_15 = j0 + j + lane_v3;
+                const ints_v3 t_23 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_15 <= ((r % n_q) + query_start),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_23 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
@@ -5129,11 +5201,11 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_16 = load_v3(old_max + r);
-            const vec_v3 old_max_new17 = exp2_v3(old_max_16 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
-            store_v3(old_max + r, old_max_new17);
+            const vec_v3 old_max_24 = load_v3(old_max + r);
+            const vec_v3 old_max_new25 = exp2_v3(old_max_24 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
+            store_v3(old_max + r, old_max_new25);
             store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new17);
+                old_max_new25);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5168,9 +5240,9 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_18 = (r % n_q) + query_start;
+                const int64_t t_26 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_18, mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_26, mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
@@ -5196,38 +5268,38 @@ TARGET_v3 APART void softmax_fire_few_fold_v3(const struct call *call, int64_t t
     float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 34304); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 34560); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_19 = load_v3(carried_max + r);
-            const vec_v3 before_max_new20 = carried_max_19;
-            const vec_v3 state_max_21 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v3 carried_max_new22 = max_v3(load_v3(carried_max + r), state_max_21);
-            store_v3(carried_max + r, carried_max_new22);
-            const vec_v3 carried_factor_new23 = exp2_v3(before_max_new20 - carried_max_new22);
-            store_v3(carried_factor + r, carried_factor_new23);
-            const vec_v3 slot_factor_new24 = exp2_v3(state_max_21 - carried_max_new22);
-            store_v3(slot_factor + r, slot_factor_new24);
-            const vec_v3 carried_sum_25 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_25 * carried_factor_new23);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new23);
+            const vec_v3 carried_max_27 = load_v3(carried_max + r);
+            const vec_v3 before_max_new28 = carried_max_27;
+            const vec_v3 state_max_29 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v3 carried_max_new30 = max_v3(load_v3(carried_max + r), state_max_29);
+            store_v3(carried_max + r, carried_max_new30);
+            const vec_v3 carried_factor_new31 = exp2_v3(before_max_new28 - carried_max_new30);
+            store_v3(carried_factor + r, carried_factor_new31);
+            const vec_v3 slot_factor_new32 = exp2_v3(state_max_29 - carried_max_new30);
+            store_v3(slot_factor + r, slot_factor_new32);
+            const vec_v3 carried_sum_33 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_33 * carried_factor_new31);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new31);
             add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new24, splat_v3(1));
+                slot_factor_new32, splat_v3(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_26 = load_v3(carried + r * 64 + e);
-                    const float carried_factor_27 = carried_factor[r];
-                    store_v3(carried + r * 64 + e, carried_26 * carried_factor_27);
+                    const vec_v3 carried_34 = load_v3(carried + r * 64 + e);
+                    const float carried_factor_35 = carried_factor[r];
+                    store_v3(carried + r * 64 + e, carried_34 * carried_factor_35);
                     store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
-                        carried_factor_27);
+                        carried_factor_35);
                     add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
                 }
@@ -5257,9 +5329,9 @@ TARGET_v3 APART void softmax_fire_few_queries_v3(const struct call *call, int64_
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                const float carried_sum_28 = carried_sum[r];
-                store_v3(result + r * 64 + e, (carried_sum_28 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
-                    * (1.0f / carried_sum_28));
+                const float carried_sum_36 = carried_sum[r];
+                store_v3(result + r * 64 + e, (carried_sum_36 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
+                    * (1.0f / carried_sum_36));
             }
         }
     }
@@ -8628,14 +8700,24 @@ APART void softmax_fire_few_begin_any(const struct call *call, int64_t task, con
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
+    const float *const w1_array = call->params->w1;
+    const int64_t w1_array_stride_0 = call->at.w1[0];
+    const float *const c_array = call->params->c;
+    const float *const threshold_array = call->params->threshold;
     float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    float *const of_row = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const of_row_2 = (float *)(void *)(part->shared + 33536); /* [r: 64] */
+    float *const of_row_3 = (float *)(void *)(part->shared + 33792); /* [r: 64] */
+    float *const of_row_4 = (float *)(void *)(part->shared + 34048); /* [r: 64] */
     /* query_turned = q * 0.18033688f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 8) {
@@ -8644,6 +8726,38 @@ APART void softmax_fire_few_begin_any(const struct call *call, int64_t task, con
                     0.18033688f);
             }
         }
+    }
+    /* of_row = w1 / log1p(abs(c) * max(abs(threshold), (r % n_q) + query_start)) */
+    const float w1_array_0 = w1_array[0];
+    const float t_1 = fabsf(c_array[0]);
+    const float t_2 = fabsf(threshold_array[0]);
+    for (int64_t r = r0; r < r1; r++) {
+        const float t_3 = (float)((r % n_q) + query_start);
+        of_row[r] = w1_array_0 / log1pf(t_1 * (t_2 > t_3 || t_2 != t_2 ? t_2 : t_3));
+    }
+    /* of_row_2 = w1 / log1p(abs(c) * max(abs(threshold), (r % n_q) + query_start)) */
+    const float w1_array_4 = w1_array[1 * w1_array_stride_0];
+    const float t_5 = fabsf(c_array[0]);
+    const float t_6 = fabsf(threshold_array[0]);
+    for (int64_t r = r0; r < r1; r++) {
+        const float t_7 = (float)((r % n_q) + query_start);
+        of_row_2[r] = w1_array_4 / log1pf(t_5 * (t_6 > t_7 || t_6 != t_6 ? t_6 : t_7));
+    }
+    /* of_row_3 = w1 / log1p(abs(c) * max(abs(threshold), (r % n_q) + query_start)) */
+    const float w1_array_8 = w1_array[2 * w1_array_stride_0];
+    const float t_9 = fabsf(c_array[0]);
+    const float t_10 = fabsf(threshold_array[0]);
+    for (int64_t r = r0; r < r1; r++) {
+        const float t_11 = (float)((r % n_q) + query_start);
+        of_row_3[r] = w1_array_8 / log1pf(t_9 * (t_10 > t_11 || t_10 != t_10 ? t_10 : t_11));
+    }
+    /* of_row_4 = w1 / log1p(abs(c) * max(abs(threshold), (r % n_q) + query_start)) */
+    const float w1_array_12 = w1_array[3 * w1_array_stride_0];
+    const float t_13 = fabsf(c_array[0]);
+    const float t_14 = fabsf(threshold_array[0]);
+    for (int64_t r = r0; r < r1; r++) {
+        const float t_15 = (float)((r % n_q) + query_start);
+        of_row_4[r] = w1_array_12 / log1pf(t_13 * (t_14 > t_15 || t_14 != t_14 ? t_14 : t_15));
     }
 }
 
@@ -8656,9 +8770,9 @@ APART void softmax_fire_few_begin_2_any(const struct call *call, int64_t task, c
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 34304); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 34560); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
         store_any(carried_max + r, splat_any(-FLT_MAX));
@@ -8698,10 +8812,7 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
     const float *const w2_array = call->params->w2 + g * members * call->at.w2[0];
     const int64_t w2_array_stride_0 = call->at.w2[0];
     const int64_t w2_array_stride_1 = call->at.w2[1];
-    const float *const w1_array = call->params->w1;
-    const int64_t w1_array_stride_0 = call->at.w1[0];
     const float *const c_array = call->params->c;
-    const float *const threshold_array = call->params->threshold;
     const float *const shift_array = call->params->shift;
     const int64_t shift_array_stride_0 = call->at.shift[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
@@ -8710,6 +8821,10 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const of_row = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const of_row_2 = (float *)(void *)(part->shared + 33536); /* [r: 64] */
+    float *const of_row_3 = (float *)(void *)(part->shared + 33792); /* [r: 64] */
+    float *const of_row_4 = (float *)(void *)(part->shared + 34048); /* [r: 64] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 4) {
         store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
@@ -8729,33 +8844,26 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* score = ((((score + (offset * 1.442695f)) + (max(0, (log1p(abs(c) * ((((r % n_q) + query_start) - j) * 1.0f))
-           * (w1 / log1p(abs( ... */
-        const float t_0 = fabsf(c_array[0]);
-        const float w1_array_4 = w1_array[0];
-        const float t_5 = fabsf(threshold_array[0]);
-        const float shift_array_8 = shift_array[0];
-        const float w1_array_9 = w1_array[1 * w1_array_stride_0];
-        const float shift_array_10 = shift_array[1 * shift_array_stride_0];
-        const float w1_array_11 = w1_array[2 * w1_array_stride_0];
-        const float shift_array_12 = shift_array[2 * shift_array_stride_0];
-        const float w1_array_13 = w1_array[3 * w1_array_stride_0];
-        const float shift_array_14 = shift_array[3 * shift_array_stride_0];
+           * of_row) + shift) ... */
+        const float t_16 = fabsf(c_array[0]);
+        const float shift_array_19 = shift_array[0];
+        const float shift_array_20 = shift_array[1 * shift_array_stride_0];
+        const float shift_array_21 = shift_array[2 * shift_array_stride_0];
+        const float shift_array_22 = shift_array[3 * shift_array_stride_0];
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_2 = j0 + j + lane_any;
+            const ints_any t_17 = j0 + j + lane_any;
             for (int64_t r = 0; r < rows; r++) {
-                const int64_t t_1 = (r % n_q) + query_start;
-                const vec_any t_3 = log1p_any(t_0 * (__builtin_convertvector(t_1 - t_2, vec_any) * 1.0f));
-                const float t_6 = (float)t_1;
-                const float t_7 = log1pf(t_0 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
+                const vec_any t_18 = log1p_any(t_16 * (__builtin_convertvector(((r % n_q) + query_start) - t_17,
+                    vec_any) * 1.0f));
                 store_any(score + r * 144 + j, ((((load_any(score + r * 144 + j) + ((offset_array[(r / n_q) *
                     offset_array_stride_0]) * 1.442695f)) + (max_nan_any(splat_any((float)0),
-                    (t_3 * (w1_array_4 / t_7)) + shift_array_8) * ((w2_array[(r / n_q) * w2_array_stride_0]) *
-                    1.442695f))) + (max_nan_any(splat_any((float)0), (t_3 * (w1_array_9 / t_7)) + shift_array_10) *
-                    ((w2_array[(r / n_q) * w2_array_stride_0 + 1 * w2_array_stride_1]) * 1.442695f))) +
-                    (max_nan_any(splat_any((float)0), (t_3 * (w1_array_11 / t_7)) + shift_array_12) * ((w2_array[(r /
-                    n_q) * w2_array_stride_0 + 2 * w2_array_stride_1]) * 1.442695f))) +
-                    (max_nan_any(splat_any((float)0), (t_3 * (w1_array_13 / t_7)) + shift_array_14) * ((w2_array[(r /
-                    n_q) * w2_array_stride_0 + 3 * w2_array_stride_1]) * 1.442695f)));
+                    (t_18 * of_row[r]) + shift_array_19) * ((w2_array[(r / n_q) * w2_array_stride_0]) * 1.442695f))) +
+                    (max_nan_any(splat_any((float)0), (t_18 * of_row_2[r]) + shift_array_20) * ((w2_array[(r / n_q) *
+                    w2_array_stride_0 + 1 * w2_array_stride_1]) * 1.442695f))) + (max_nan_any(splat_any((float)0),
+                    (t_18 * of_row_3[r]) + shift_array_21) * ((w2_array[(r / n_q) * w2_array_stride_0 + 2 *
+                    w2_array_stride_1]) * 1.442695f))) + (max_nan_any(splat_any((float)0),
+                    (t_18 * of_row_4[r]) + shift_array_22) * ((w2_array[(r / n_q) * w2_array_stride_0 + 3 *
+                    w2_array_stride_1]) * 1.442695f)));
             }
         }
         /* old_max = state_max */
@@ -8765,9 +8873,9 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_15 = j0 + j + lane_any;
+                const ints_any t_23 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_15 <= ((r % n_q) + query_start),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_23 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
@@ -8785,11 +8893,11 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_16 = load_any(old_max + r);
-            const vec_any old_max_new17 = exp2_any(old_max_16 - load_any(state_max + (chunk - chunk0) * 4224 + r));
-            store_any(old_max + r, old_max_new17);
+            const vec_any old_max_24 = load_any(old_max + r);
+            const vec_any old_max_new25 = exp2_any(old_max_24 - load_any(state_max + (chunk - chunk0) * 4224 + r));
+            store_any(old_max + r, old_max_new25);
             store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new17);
+                old_max_new25);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8824,9 +8932,9 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_18 = (r % n_q) + query_start;
+                const int64_t t_26 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_18, mask_any);
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_26, mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
@@ -8851,38 +8959,38 @@ APART void softmax_fire_few_fold_any(const struct call *call, int64_t task, cons
     float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 34304); /* [r: 64] */
     float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 34560); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_19 = load_any(carried_max + r);
-            const vec_any before_max_new20 = carried_max_19;
-            const vec_any state_max_21 = load_any(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_any carried_max_new22 = max_any(load_any(carried_max + r), state_max_21);
-            store_any(carried_max + r, carried_max_new22);
-            const vec_any carried_factor_new23 = exp2_any(before_max_new20 - carried_max_new22);
-            store_any(carried_factor + r, carried_factor_new23);
-            const vec_any slot_factor_new24 = exp2_any(state_max_21 - carried_max_new22);
-            store_any(slot_factor + r, slot_factor_new24);
-            const vec_any carried_sum_25 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_25 * carried_factor_new23);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new23);
+            const vec_any carried_max_27 = load_any(carried_max + r);
+            const vec_any before_max_new28 = carried_max_27;
+            const vec_any state_max_29 = load_any(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_any carried_max_new30 = max_any(load_any(carried_max + r), state_max_29);
+            store_any(carried_max + r, carried_max_new30);
+            const vec_any carried_factor_new31 = exp2_any(before_max_new28 - carried_max_new30);
+            store_any(carried_factor + r, carried_factor_new31);
+            const vec_any slot_factor_new32 = exp2_any(state_max_29 - carried_max_new30);
+            store_any(slot_factor + r, slot_factor_new32);
+            const vec_any carried_sum_33 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_33 * carried_factor_new31);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new31);
             add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new24, splat_any(1));
+                slot_factor_new32, splat_any(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_26 = load_any(carried + r * 64 + e);
-                    const float carried_factor_27 = carried_factor[r];
-                    store_any(carried + r * 64 + e, carried_26 * carried_factor_27);
+                    const vec_any carried_34 = load_any(carried + r * 64 + e);
+                    const float carried_factor_35 = carried_factor[r];
+                    store_any(carried + r * 64 + e, carried_34 * carried_factor_35);
                     store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
-                        carried_factor_27);
+                        carried_factor_35);
                     add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
                 }
@@ -8912,9 +9020,9 @@ APART void softmax_fire_few_queries_any(const struct call *call, int64_t task, c
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                const float carried_sum_28 = carried_sum[r];
-                store_any(result + r * 64 + e, (carried_sum_28 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
-                    e) * (1.0f / carried_sum_28));
+                const float carried_sum_36 = carried_sum[r];
+                store_any(result + r * 64 + e, (carried_sum_36 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
+                    e) * (1.0f / carried_sum_36));
             }
         }
     }
@@ -11321,7 +11429,7 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_fire_few_v4, .tile = 0,
-            .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
+            .own = 37120, .of_pair = 128, .shared = 50944, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_fire_rows_v4, .tile = 64, .own = 418304, .of_pair = 128, .saves = 1,
             .remembered = 1, .remembers = {154624}};
     }
@@ -11329,13 +11437,13 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_fire_few_v3, .tile = 0,
-            .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
+            .own = 37120, .of_pair = 128, .shared = 50944, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_fire_rows_v3, .tile = 64, .own = 418304, .of_pair = 128, .saves = 1,
             .remembered = 1, .remembers = {154624}};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_fire_few_any, .tile = 0,
-        .own = 37120, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
+        .own = 37120, .of_pair = 128, .shared = 50944, .slot = 16896, .slots = 4, .together = 1};
     return (struct version){.rows = softmax_fire_rows_any, .tile = 64, .own = 418304, .of_pair = 128, .saves = 1,
         .remembered = 1, .remembers = {154624}};
 }

@@ -1223,12 +1223,18 @@ TARGET_v4 APART void softmax_ssmax_few_begin_v4(const struct call *call, int64_t
     const float *const factor_array = call->params->factor + g * members * call->at.factor[0];
     const int64_t factor_array_stride_0 = call->at.factor[0];
     float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    /* query_turned = q * (((factor * 0.125f) * log(((r % n_q) + query_start) + 1.0f)) * 1.442695f) */
+    float *const of_row = (float *)(void *)(part->work + 0); /* [r: 64] */
+    /* of_row = ((factor * 0.125f) * log(((r % n_q) + query_start) + 1.0f)) * 1.442695f */
     for (int64_t r = r0; r < r1; r++) {
-        for (int64_t d = 0; d < 64; d += 16) {
-            store_v4(query_turned + r * 64 + d, load_v4(q + r / n_q * q_head + r % n_q * q_row + d) *
-                ((((factor_array[(r / n_q) * factor_array_stride_0]) * 0.125f) * (float)log((double)((r % n_q) +
-                query_start) + 1.0)) * 1.442695f));
+        of_row[r] = (((factor_array[(r / n_q) * factor_array_stride_0]) * 0.125f) * (float)log((double)((r % n_q) +
+            query_start) + 1.0)) * 1.442695f;
+    }
+    /* query_turned = q * of_row */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                store_v4(query_turned + r * 64 + d, load_v4(q + r / n_q * q_head + r % n_q * q_row + d) * of_row[r]);
+            }
         }
     }
 }
@@ -3109,12 +3115,18 @@ TARGET_v3 APART void softmax_ssmax_few_begin_v3(const struct call *call, int64_t
     const float *const factor_array = call->params->factor + g * members * call->at.factor[0];
     const int64_t factor_array_stride_0 = call->at.factor[0];
     float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    /* query_turned = q * (((factor * 0.125f) * log(((r % n_q) + query_start) + 1.0f)) * 1.442695f) */
+    float *const of_row = (float *)(void *)(part->work + 0); /* [r: 64] */
+    /* of_row = ((factor * 0.125f) * log(((r % n_q) + query_start) + 1.0f)) * 1.442695f */
     for (int64_t r = r0; r < r1; r++) {
-        for (int64_t d = 0; d < 64; d += 8) {
-            store_v3(query_turned + r * 64 + d, load_v3(q + r / n_q * q_head + r % n_q * q_row + d) *
-                ((((factor_array[(r / n_q) * factor_array_stride_0]) * 0.125f) * (float)log((double)((r % n_q) +
-                query_start) + 1.0)) * 1.442695f));
+        of_row[r] = (((factor_array[(r / n_q) * factor_array_stride_0]) * 0.125f) * (float)log((double)((r % n_q) +
+            query_start) + 1.0)) * 1.442695f;
+    }
+    /* query_turned = q * of_row */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                store_v3(query_turned + r * 64 + d, load_v3(q + r / n_q * q_head + r % n_q * q_row + d) * of_row[r]);
+            }
         }
     }
 }
@@ -4984,12 +4996,18 @@ APART void softmax_ssmax_few_begin_any(const struct call *call, int64_t task, co
     const float *const factor_array = call->params->factor + g * members * call->at.factor[0];
     const int64_t factor_array_stride_0 = call->at.factor[0];
     float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    /* query_turned = q * (((factor * 0.125f) * log(((r % n_q) + query_start) + 1.0f)) * 1.442695f) */
+    float *const of_row = (float *)(void *)(part->work + 0); /* [r: 64] */
+    /* of_row = ((factor * 0.125f) * log(((r % n_q) + query_start) + 1.0f)) * 1.442695f */
     for (int64_t r = r0; r < r1; r++) {
-        for (int64_t d = 0; d < 64; d += 4) {
-            store_any(query_turned + r * 64 + d, load_any(q + r / n_q * q_head + r % n_q * q_row + d) *
-                ((((factor_array[(r / n_q) * factor_array_stride_0]) * 0.125f) * (float)log((double)((r % n_q) +
-                query_start) + 1.0)) * 1.442695f));
+        of_row[r] = (((factor_array[(r / n_q) * factor_array_stride_0]) * 0.125f) * (float)log((double)((r % n_q) +
+            query_start) + 1.0)) * 1.442695f;
+    }
+    /* query_turned = q * of_row */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                store_any(query_turned + r * 64 + d, load_any(q + r / n_q * q_head + r % n_q * q_row + d) * of_row[r]);
+            }
         }
     }
 }

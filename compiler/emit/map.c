@@ -492,9 +492,36 @@ static void print_nest(struct map *map)
     emit_line(x, "}");
 }
 
+/* Prints a map that computes functions of positions, heads and parameters for rows of queries, one row at a time. There
+   are few rows, and scalars of indices are exact. Returns false for another map. */
+static bool emit_each_row(struct emitter *x, const struct stmt *s)
+{
+    const struct assign *const a = &s->assign[0];
+    if (s->rank != 1 || s->assigns != 1 || a->fold != FOLD_SET || x->m->axis[s->axes[0]].source != SIZE_ROWS ||
+        !expr_takes(a->expr, EFFORT_FUNCTION))
+        return false;
+    for (int k = 0; k < s->operands; k++)
+        if (x->l->array[s->operand[k].of].kind == ARRAY_TILE) return false;
+    struct nest nest = nest_of(x, s, -1), *const n = &nest;
+    const char *const row = x->m->axis[s->axes[0]].name;
+    n->depth[LEVEL_UNIFORM] = x->indent;
+    n->depth[LEVEL_LANE] = n->depth[LEVEL_ROW] = x->indent + 4;
+    scalar_count_parents(n, a->expr);
+    const char *const value = scalar_as_real(n, scalar_term(n, a->expr, LEVEL_ROW)).c;
+    describe(n);
+    append(x, &n->level[LEVEL_UNIFORM]);
+    emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", row, emit_first(x, s->axes[0]), row, emit_end(x, s->axes[0]),
+              row);
+    append(x, &n->level[LEVEL_ROW]);
+    emit_line(x, "    %s = %s;", emit_element(x, &a->to), value);
+    emit_line(x, "}");
+    nest_free(n);
+    return true;
+}
+
 void emit_map(struct emitter *x, const struct stmt *s)
 {
-    if (s->where && emit_decayed(x, s)) return;
+    if ((s->where && emit_decayed(x, s)) || emit_each_row(x, s)) return;
     struct map map = {.n = nest_of(x, s, s->rank ? s->axes[s->rank - 1] : -1),
                       .innermost = s->rank > 1 ? LEVEL_ROW : LEVEL_LANE,
                       .outer = -1};

@@ -5,6 +5,8 @@
    - Otherwise the tile has an element per point of the subscripts' axes.
    - For the gradient of such a parameter (differentiate/gather.c), a tile holds the subscripts.
    - A costly function of i - j, such as log1p(c[h] * (i - j)), is also computed once for each difference.
+   - A function of a row of a few queries, such as a slope of its head, is computed once for each row, not for each
+     vector of lanes.
    - A thread remembers a strip that depends only on the difference and on the head, so it computes each element once
      for all tiles of a head.
    - A thread also remembers some tiles that depend on the query, the key and the head, so it computes them once for
@@ -320,7 +322,7 @@ static struct stmt *store_part(struct walk *x, const struct stmt *s, const struc
             .kind = ARRAY_TILE, .dtype = tile.dtype, .offset = -1, .rank = 1, .axes = {d.axis}, .extent = {d.extent}};
         e = of_strip(m, &d, e);
     }
-    tile.name = loops_unused_name(l, e->type == TYPE_REAL ? "of_difference" : "subscript");
+    tile.name = loops_unused_name(l, e->type != TYPE_REAL ? "subscript" : d.axis >= 0 ? "of_difference" : "of_row");
     struct stmt *const map = stmt_new(l, LOOPS_MAP);
     map->rank = tile.rank;
     for (int k = 0; k < tile.rank; k++) map->axes[k] = tile.axes[k];
@@ -422,6 +424,23 @@ static const struct expr *shared_part(struct module *m, const struct pair *p, co
     return found;
 }
 
+/* Replaces e in the assignments of statement *at by an element of a tile. Inserts and returns the MAP that fills the
+   tile, or NULL. */
+static struct stmt *store_instead(struct walk *x, struct stmt **at, const struct expr *e)
+{
+    struct module *const m = x->l->module;
+    struct stmt *const s = *at;
+    struct ref r;
+    struct stmt *const map = store_part(x, s, e, &r);
+    if (!map) return NULL;
+    const struct expr *const stored = expr_leaf(m, EXPR_OPERAND, s->operands);
+    s->operand[s->operands++] = r;
+    for (int n = 0; n < s->assigns; n++) s->assign[n].expr = expr_replace(m, s->assign[n].expr, e, stored);
+    map->next = s;
+    *at = map;
+    return map;
+}
+
 /* Replaces a function of a difference in the assignments of statement *at by an element of a strip. Inserts and returns
    the MAP that fills the strip, or NULL. */
 static struct stmt *store_function(struct walk *x, struct stmt **at, int k)
@@ -435,17 +454,89 @@ static struct stmt *store_function(struct walk *x, struct stmt **at, int k)
         p.other = s->axes[a];
         e = function_of_difference(&p, s->assign[k].expr);
     }
-    struct ref r;
     if (!e || s->operands == MAX_OPERANDS || differences_of(x, p.lane, p.other).axis < 0) return NULL;
-    e = shared_part(m, &p, s->assign[k].expr, e);
-    struct stmt *const map = store_part(x, s, e, &r);
-    if (!map) return NULL;
-    const struct expr *const stored = expr_leaf(m, EXPR_OPERAND, s->operands);
-    s->operand[s->operands++] = r;
-    for (int n = 0; n < s->assigns; n++) s->assign[n].expr = expr_replace(m, s->assign[n].expr, e, stored);
-    map->next = s;
-    *at = map;
-    return map;
+    return store_instead(x, at, shared_part(m, &p, s->assign[k].expr, e));
+}
+
+/* ---- functions of a row ---- */
+
+/* Returns the axes on which e depends, as bits. `s`: the statement whose operands e reads. */
+static uint32_t axes_of(const struct stmt *s, const struct expr *e)
+{
+    uint32_t axes = e->op == EXPR_OPERAND ? ref_axes(&s->operand[e->integer]) : expr_axes(e);
+    for (int k = 0; k < expr_arity(e->op); k++) axes |= axes_of(s, e->arg[k]);
+    return axes;
+}
+
+/* Whether e reads only arrays that the kernel does not write. */
+static bool reads_inputs(const struct loops *l, const struct stmt *s, const struct expr *e)
+{
+    if (e->op == EXPR_OPERAND) {
+        const enum array_kind kind = l->array[s->operand[e->integer].of].kind;
+        return kind == ARRAY_PARAM || kind == ARRAY_INPUT;
+    }
+    if (expr_is_looked_up(e->op)) return false;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (!reads_inputs(l, s, e->arg[k])) return false;
+    return true;
+}
+
+/* Whether e calls a function of one of the axes. */
+static bool calls_function(const struct stmt *s, const struct expr *e, uint32_t axes)
+{
+    if (!(axes_of(s, e) & axes)) return false;
+    if (expr_effort(e->op) == EFFORT_FUNCTION) return true;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (calls_function(s, e->arg[k], axes)) return true;
+    return false;
+}
+
+/* Returns the largest subexpression of e that calls a function of the row, and is equal for all lanes. Returns NULL if
+   there is none. The angle of sin and cos stays, because it is a double. */
+static const struct expr *function_of_row(const struct loops *l, const struct stmt *s, const struct expr *e)
+{
+    const uint32_t row = UINT32_C(1) << s->axes[0], lane = UINT32_C(1) << s->axes[1];
+    if (e->type == TYPE_REAL && !(axes_of(s, e) & lane) && calls_function(s, e, row) && reads_inputs(l, s, e)) return e;
+    if (e->op == EXPR_SIN || e->op == EXPR_COS) return NULL;
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        const struct expr *const found = function_of_row(l, s, e->arg[k]);
+        if (found) return found;
+    }
+    return NULL;
+}
+
+/* Returns the loop whose threads prepare all rows of queries before the current loops over keys, or NULL if there is
+   none or the MAP depends on such a loop. */
+static struct stmt *preparing_loop(const struct walk *x, const struct stmt *map)
+{
+    const struct expr *const e = map->assign[0].expr;
+    int outer = x->depth;
+    if (expr_has(e, EXPR_LO) || expr_has(e, EXPR_HI)) return NULL;
+    while (outer > 0 && !(axes_of(map, e) >> x->loop[outer - 1]->axis & 1)) outer--;
+    for (; outer < x->depth; outer++)
+        for (struct stmt *s = outer ? x->loop[outer - 1]->body : x->l->body; s && s != x->loop[outer]; s = s->next)
+            if (s->op == LOOPS_FOR && s->parallel && s->axis == map->axes[0] && s->body) return s;
+    return NULL;
+}
+
+/* For rows of a few queries: computes a function of the row in the assignments of statement *at once for each row, not
+   for each vector of lanes. If threads prepare rows before the loops over keys, the MAP that stores it in a tile is
+   there, otherwise before *at. Returns the place of the statement, or NULL if there is no such function. */
+static struct stmt **store_of_rows(struct walk *x, struct stmt **at, int k)
+{
+    struct stmt *const s = *at;
+    if (s->rank != 2 || s->where || s->operands == MAX_OPERANDS || x->l->module->axis[s->axes[0]].source != SIZE_ROWS)
+        return NULL;
+    const struct expr *const e = function_of_row(x->l, s, s->assign[k].expr);
+    struct stmt *const map = e ? store_instead(x, at, e) : NULL, *const before = map ? preparing_loop(x, map) : NULL;
+    if (!map || !before) return map ? &map->next : NULL;
+    struct stmt **end = &before->body;
+    while (*end) end = &(*end)->next;
+    *at = s;
+    *end = map;
+    map->next = NULL;
+    x->l->array[map->assign[0].to.of].shared = true;
+    return at;
 }
 
 bool copies_elements(const struct loops *l, const struct ref *r, int lane, int64_t lanes)
@@ -477,6 +568,7 @@ static void walk(struct walk *x, struct stmt **body)
         for (int k = 0; k < s->assigns; k++) {
             for (struct stmt *map; (map = store_compared(x, at, k));) at = &map->next;
             for (struct stmt *map; (map = store_function(x, at, k));) at = &map->next;
+            for (struct stmt **place; (place = store_of_rows(x, at, k));) at = place;
         }
         for (int k = 0; k < s->operands; k++) {
             const struct ref *const r = &s->operand[k];
