@@ -4498,7 +4498,7 @@ int deltanet_softmax_forward(const struct attn_problem *problem, const struct de
         given = !all ? 0 : all > shared ? all - shared : 1;
     if (!bytes_fit(shared)) return ATTN_ESIZE;
     size_t max_bytes = first_bytes_a_thread();
-    if (max_bytes_a_thread(call.p.n_k) > max_bytes) max_bytes = max_bytes_a_thread(call.p.n_k);
+    if (max_bytes_a_thread(problem->n_k) > max_bytes) max_bytes = max_bytes_a_thread(problem->n_k);
     unsigned char *const work = (unsigned char *)workspace + shared;
     const int threads = thread_count(problem, given, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;

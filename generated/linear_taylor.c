@@ -3664,7 +3664,7 @@ int linear_taylor_forward(const struct attn_problem *problem, const struct linea
     const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
-    const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
+    const size_t max_bytes = max_bytes_a_thread(problem->n_k);
     const int threads = thread_count(problem, given, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     return run(&call, &this, threads, (unsigned char *)workspace, bytes);

@@ -7538,7 +7538,7 @@ int softmax_gemma3_forward(const struct attn_problem *problem, const struct soft
     if (!runs(&this)) return ATTN_EMACHINE;
     if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
-    const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
+    const size_t max_bytes = max_bytes_a_thread(problem->n_k);
     const int threads = thread_count(problem, given, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     return run(&call, &this, threads, (unsigned char *)workspace, bytes);

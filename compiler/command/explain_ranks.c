@@ -1,6 +1,7 @@
 /* attnc explain --ranks: the time of one sequence that several ranks share, as runtime/mpi/ computes it. */
 #include "explain_costs.h"
 #include "command.h"
+#include "../emit/emit.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
 #include "../support/support.h"
@@ -79,6 +80,7 @@ struct shared {
     struct limits limits;        /* per second */
     const struct compilation *c; /* of states: the linear form. NULL: each length has its own form */
     double state;                /* the bytes of the states of all heads */
+    bool whole;                  /* queries read sums over all keys */
     double row;                  /* the bytes of a key and its value, of all heads */
     int64_t slices;              /* the maximum number of slices of heads */
 };
@@ -100,6 +102,8 @@ static struct shared shared_of(const struct unit *p, const struct costs *costs)
     if (s.c)
         s.state = (double)(s.c->separated.features * (spec->value_dim + 1) * dtype_bytes(dtype_of_sums(spec->dtype)) *
                            h->kv_heads);
+    s.whole = s.c && emit_key_sums_bytes(s.c) > 0;
+    if (s.whole) s.state = (double)(emit_key_sums_bytes(s.c) * h->kv_heads);
     s.row = (double)((spec->head_dim + (spec->values_are_keys ? 0 : spec->value_dim)) * dtype_bytes(spec->dtype) *
                      h->kv_heads);
     s.slices = p->distances.names_heads ? 1 : h->kv_heads / together;
@@ -117,6 +121,24 @@ static double work_seconds(const struct shared *s, int64_t n_q, int64_t keys)
     return (double)s->costs->ranks.heads.heads * roofline_seconds(&roofline, &s->limits.rates, NULL);
 }
 
+/* Returns the seconds in which a rank sums n keys. */
+static double sums_seconds(const struct shared *s, int64_t n)
+{
+    enum { COUNTED = 16384 }; /* counting takes time, and the time of sums is proportional to their keys */
+    const int64_t counted = n < COUNTED ? n : COUNTED;
+    return work_seconds(s, 1, counted) * (double)n / (double)counted;
+}
+
+/* Returns the seconds of a sequence of n tokens whose queries read sums over all keys. */
+static double whole_seconds(const struct shared *s, int64_t n, int64_t ranks, bool together)
+{
+    const int64_t mine = (n - 1) / ranks + 1, wanted = ranks * SLICES_PER_RANK,
+                  slices = s->slices < wanted ? s->slices : wanted;
+    const double work = work_seconds(s, mine, mine), own = sums_seconds(s, mine), sums = own < work ? own : work;
+    return total_seconds(ranks, slices, sums, work - sums, s->state, together, &s->costs->ranks.link,
+                         s->limits.rates.bandwidth);
+}
+
 /* Returns the seconds of a sequence of n tokens on `ranks` ranks. Sets *received to the bytes of the last rank. */
 static double shared_seconds(const struct shared *s, int64_t n, int64_t ranks, double *received)
 {
@@ -124,6 +146,10 @@ static double shared_seconds(const struct shared *s, int64_t n, int64_t ranks, d
                   others = n - mine, seen = before < others ? before : others,
                   later = before == INT64_MAX || after < mine ? 0 : after;
     const struct link *link = &s->costs->ranks.link;
+    if (s->whole) {
+        *received = ranks > 1 ? s->state : 0;
+        return whole_seconds(s, n, ranks, false);
+    }
     if (s->c) {
         const int64_t wanted = ranks * SLICES_PER_RANK, slices = s->slices < wanted ? s->slices : wanted;
         *received = ranks > 1 ? s->state : 0;
@@ -138,11 +164,11 @@ static double shared_seconds(const struct shared *s, int64_t n, int64_t ranks, d
    sums of chunks are written to memory and read for the rows, or computed twice. */
 static double joined_total(const struct shared *s, int64_t n, int64_t ranks)
 {
-    enum { COUNTED = 16384 }; /* counting takes time, and the time of sums is proportional to their keys */
-    const int64_t mine = (n - 1) / ranks + 1, counted = mine < COUNTED ? mine : COUNTED, chunk = keys_of_chunk(s->c);
+    if (s->whole) return whole_seconds(s, n, ranks, true);
+    const int64_t mine = (n - 1) / ranks + 1, chunk = keys_of_chunk(s->c);
     const bool stores = chunk >= MIN_STORED_CHUNK && !s->c->separated.reach && !s->unit->spec->rate;
     const double sums = stores ? 2 * s->state * (double)(mine / chunk) / s->limits.rates.bandwidth
-                               : work_seconds(s, 1, counted) * (double)mine / (double)counted;
+                               : sums_seconds(s, mine);
     return joined_seconds(ranks, s->slices, sums, work_seconds(s, mine, mine), s->state, &s->costs->ranks.link,
                           s->limits.rates.bandwidth);
 }
@@ -160,7 +186,12 @@ static int64_t faster_from(const struct shared *s, int64_t ranks)
 static void print_needs(const struct shared *s)
 {
     const bool decodes = s->unit->spec->emit & EMIT_DECODE, has_statistics = s->unit->spec->emit & EMIT_STATISTICS;
-    if (s->c)
+    if (s->whole)
+        printf("  sums over keys, %.0f bytes, go to the last rank, and those over all keys back to all ranks, in up to "
+               "%lld "
+               "slices of heads%s\n",
+               s->state, (long long)s->slices, has_statistics ? "" : "; this needs emit: [forward, statistics]");
+    else if (s->c)
         printf("  a state of %.0f bytes goes from rank to rank, in up to %lld slices of heads%s\n", s->state,
                (long long)s->slices, decodes ? "" : "; this needs emit: [forward, decode]");
     else

@@ -120,11 +120,15 @@ struct link {
      `state`: the bytes of all slices.
    - joined_seconds: ranks first sum their tokens into states, then join states, and then compute their rows. This takes
      `work` seconds on one rank, and `sums` seconds more on several. `bandwidth`: that of memory.
+   - total_seconds: ranks sum their keys in `sums` seconds, one after the other, in slices of heads. Then the sums over
+     all keys go back, and ranks compute their rows in `rows` seconds. If `together`, ranks sum at the same time.
    - ring_seconds: the last rank computes `own` seconds with its own keys, and `others` seconds with the keys of the
      `runs` ranks that send it `bytes` together. */
 double chain_seconds(int64_t ranks, int64_t slices, double work, double state, const struct link *link);
 double joined_seconds(int64_t ranks, int64_t slices, double sums, double work, double state, const struct link *link,
                       double bandwidth);
+double total_seconds(int64_t ranks, int64_t slices, double sums, double rows, double state, bool together,
+                     const struct link *link, double bandwidth);
 double ring_seconds(int64_t runs, double own, double others, double bytes, const struct link *link);
 
 #endif

@@ -29,6 +29,15 @@ double joined_seconds(int64_t ranks, int64_t slices, double sums, double work, d
     return sums + (double)(ranks + slices - 2) * join + work;
 }
 
+double total_seconds(int64_t ranks, int64_t slices, double sums, double rows, double state, bool together,
+                     const struct link *link, double bandwidth)
+{
+    if (ranks == 1) return sums + rows;
+    const double back = (double)(ranks + slices - 2) * message_seconds(link, state / (double)slices);
+    return back + (together ? joined_seconds(ranks, slices, sums, rows, state, link, bandwidth)
+                            : chain_seconds(ranks, slices, sums, state, link) + rows);
+}
+
 double ring_seconds(int64_t runs, double own, double others, double bytes, const struct link *link)
 {
     if (runs == 0) return own;

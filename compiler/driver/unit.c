@@ -99,6 +99,7 @@ static const struct emission *emission_of(const struct unit *p)
                            .row_sums = p->row_sums,
                            .saves_solution = p->saves_solution,
                            .outer_chunk = p->outer_chunk,
+                           .sums_whole = p->sums_whole,
                            .distances = p->distances,
                            .standalone = p->standalone};
     return e;
@@ -233,12 +234,37 @@ static bool can_have_outer_sums(const struct unit *p)
     return can && (part_period(p->graph) == 0 || weight_names_positions(spec));
 }
 
+/* Whether a mask may let all queries see the same keys. */
+static bool may_show_same_keys(const struct mask *mask)
+{
+    if (!mask) return true;
+    const enum mask_kind kind = mask->kind;
+    bool same = kind == MASK_NONE || kind == MASK_LENGTHS || kind == MASK_PREFIX || kind == MASK_EXPR ||
+                kind == MASK_ALL || kind == MASK_ANY;
+    for (int k = 0; k < mask->parts; k++) same &= may_show_same_keys(mask->part[k]);
+    return same;
+}
+
+/* Whether a call of a linear form may have sums over all keys of a sequence. */
+static bool can_sum_whole(const struct spec *spec)
+{
+    return spec->emit & EMIT_STATISTICS && !(spec->emit & EMIT_DECODE) && adds_up(spec) && !spec->linformer &&
+           !spec_has_storage(spec) && spec->similarity.kind != SIMILARITY_SOFTMAX &&
+           spec->algorithm != ALGORITHM_QUADRATIC && may_show_same_keys(spec->mask);
+}
+
+/* Whether such a call needs positions that count from problem.first_key. */
+static bool sums_name_positions(const struct unit *p)
+{
+    return can_sum_whole(p->spec) && (distances_of(p->graph).period != 1 || weight_names_positions(p->spec));
+}
+
 /* Makes positions count from problem.first_key, if a call can then have some keys or tokens of a sequence. */
 static void count_in_parts(struct unit *p, struct diagnostics *d)
 {
     const bool of_keys = !p->distances.period && can_be_in_parts(p->spec);
     struct unit parts = *p;
-    if (!of_keys && !can_have_outer_sums(p)) return;
+    if (!of_keys && !can_have_outer_sums(p) && !sums_name_positions(p)) return;
     struct spec *const spec = arena_alloc(p->arena, sizeof *spec);
     *spec = *p->spec;
     spec->in_parts = true;
@@ -246,11 +272,25 @@ static void count_in_parts(struct unit *p, struct diagnostics *d)
     parts.graph = build_graph(p->arena, spec, d);
     if (!parts.graph) return;
     parts.distances = distances_of_unit(&parts, d);
-    if (of_keys ? !parts.distances.period : !part_period(parts.graph)) return;
+    const bool moves = p->spec->emit & EMIT_STATISTICS ? parts.distances.period : part_period(parts.graph);
+    if (!moves) return;
     p->spec->in_parts = true;
     p->graph = parts.graph;
     p->arrays = kernel_arrays(p->spec, p->graph);
     p->distances = parts.distances;
+}
+
+/* Lets calls have some keys of a sequence, and read sums over all of them, if all queries read such sums. */
+static void take_whole_sums(struct unit *p)
+{
+    const struct spec *const spec = p->spec;
+    p->sums_whole = can_sum_whole(spec) && (spec->in_parts || !weight_names_positions(spec)) &&
+                    distances_of(p->graph).period == 1 &&
+                    emit_sums_whole(p->version, p->versions, p->backward, p->backwards);
+    if (p->sums_whole) p->outer_chunk = 1;
+    /* another linear form counts positions from key 0 of a call, so its results for parts of the keys do not merge */
+    for (int v = 0; v < p->versions && spec->in_parts && spec->emit & EMIT_STATISTICS && !p->sums_whole; v++)
+        if (p->version[v].c->program.linear) p->distances.period = 0;
 }
 
 /* Returns the target to load on this machine, or NULL for all targets. */
@@ -305,6 +345,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     if (good && o->tuned && !o->schedule) good = tuned_schedule(p, file, o, &of_schedule, status);
     good = good && versions_make(p, target, targets, o, d, of_schedule);
     if (good) p->distances.saved_power = saved_power_of(p);
+    if (good) take_whole_sums(p);
     if (!good && p->asked & EMIT_BACKWARD && diagnostics_errors(d))
         diagnostics_note(d, (struct position){0, 0},
                          "--backward asks for gradients, as 'emit: [forward, backward]' does");

@@ -72,7 +72,8 @@ struct emission {
     /* saved: the number of arrays that forward saves; row_sums: the number of arrays of row sums */
     int saved, row_sums;
     bool saves_solution; /* forward also saves SAVED_SOLUTION */
-    int64_t outer_chunk; /* as in struct attn_kernel; 0: backward takes no outer sums */
+    int64_t outer_chunk; /* as in struct attn_kernel; 0: the kernel takes no outer sums */
+    bool sums_whole;     /* outer sums are those over all tokens (emit_sums_whole) */
     struct distances distances;
     bool standalone;
 };
@@ -91,6 +92,11 @@ bool emit_stores_chunks(const struct emission *p);
 /* Returns outer_chunk of struct attn_kernel for these parts of backward, or 0 if they cannot take outer sums. Results
    stay equal if all positions move by `period`. (outer.c) */
 int64_t emit_outer_chunk(const struct version *backward, int backwards, int64_t period);
+/* Returns whether all queries read the sums over all keys, in forward and in each part of backward for any number of
+   keys. (outer.c) */
+bool emit_sums_whole(const struct version *version, int versions, const struct version *backward, int backwards);
+/* Returns the bytes of the sums over keys of a head, or 0 if queries read other sums than those over all keys. */
+int64_t emit_key_sums_bytes(const struct compilation *c);
 /* Returns whether the loops over tasks include an axis of this size. */
 bool emit_tasks_over(const struct loops *l, enum size_source source);
 /* Returns C for the size of an axis, such as "n_q". */

@@ -64,7 +64,11 @@ static void set_positions(struct template_names *t, const struct emitted_file *e
     const char *const of_call = positions ? "keys_of_version(&call.p)" : "call.p.n_k",
                       *const of_part = positions ? "keys_of_version(&call->p)" : "call->p.n_k";
     /* the parts that read outer sums are those for any number of keys */
-    template_set(t, "VERSION_KEYS", of_call);
+    const bool whole = e->p->sums_whole;
+    template_set(t, "VERSION_KEYS",
+                 whole ? arena_printf(t->arena, "call.p.earlier_sums ? INT64_MAX : %s", of_call) : of_call);
+    template_set(t, "FORWARD_KEYS", whole ? "problem->earlier_sums ? INT64_MAX : problem->n_k" : "problem->n_k");
+    template_set_number(t, "WHOLE", whole);
     template_set(t, "GRADIENT_KEYS",
                  outer ? arena_printf(t->arena, "call.p.earlier_sums ? INT64_MAX : %s", of_call) : of_call);
     template_set(t, "PART_KEYS",
@@ -73,7 +77,7 @@ static void set_positions(struct template_names *t, const struct emitted_file *e
     template_set(t, "TAKES_SAVED", outer ? "problem->saved && !problem->earlier_sums" : "problem->saved");
     template_set_number(t, "OUTER", outer);
     template_set_number(t, "OUTER_CHUNK", e->p->outer_chunk);
-    template_set_number(t, "OUTER_ADDS", emit_outer_adds(e->p->backward, e->p->backwards));
+    template_set_number(t, "OUTER_ADDS", emit_outer_adds(e->p));
 }
 
 /* Returns whether rows in this type are widened by a function of f16, or have a scale of f16. */

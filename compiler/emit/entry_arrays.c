@@ -178,10 +178,8 @@ void emit_set_arrays(struct template_names *t, const struct kernel_arrays *array
     template_set(t, arena_printf(t->arena, "%s_ARGUMENTS", word), emit_array_arguments(t->arena, arrays, entry));
     template_set(t, arena_printf(t->arena, "%s_VALUES", word), values);
     template_set(t, arena_printf(t->arena, "%s_ANY_ARGUMENTS", word), any);
-    if (entry == ENTRY_BACKWARD) {
-        template_set(t, "GRADIENT_NAMES", names);
-        template_set(t, "GRADIENTS_UNUSED", unwritten);
-    }
+    template_set(t, arena_printf(t->arena, "%s_NAMES", word), names);
+    if (entry == ENTRY_BACKWARD) template_set(t, "GRADIENTS_UNUSED", unwritten);
     template_set(t, arena_printf(t->arena, "%s_ANY_VALUES", word), cast);
     template_set(t, arena_printf(t->arena, "%s_ANY_UNUSED", word), unused);
     template_set(t, arena_printf(t->arena, "%s_SHARED", word), shared_arrays(t->arena, arrays, entry));

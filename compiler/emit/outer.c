@@ -5,7 +5,9 @@
    - A call that only adds to outer sums runs the parts that carry them. With 'delta', states of a part can read an
      array that another part computes, which then runs, too. A part computes no other outputs: for the statements of a
      part, the final states are one more output.
-   - If a part in phases computes no outputs, it runs no phase after the fold. */
+   - If a part in phases computes no outputs, it runs no phase after the fold.
+   - If queries see all keys (emission.sums_whole), forward has outer sums, too, and the sums are those over all tokens:
+     a call that does not add to them skips its own tokens. */
 #include "printer.h"
 #include "task.h"
 #include "../analysis/analysis.h"
@@ -26,6 +28,21 @@ static bool carries(const struct compilation *c)
     return program_is_backward(&c->program) && c->loops && (emit_in_phases(c->loops) || carries_alone(c));
 }
 
+bool emit_reads_whole(const struct loops *l)
+{
+    const struct stmt *const window = window_in(chain_of(l->body).body);
+    bool whole = window != NULL;
+    for (const struct stmt *s = whole ? window->body->next : NULL; s; s = s->next) whole &= s->axis != window->axis;
+    return whole;
+}
+
+/* Returns whether forward carries sums over keys, which queries read after all keys. */
+static bool carries_keys(const struct compilation *c)
+{
+    return program_is_forward(&c->program) && c->program.linear && c->loops && emit_reads_whole(c->loops) &&
+           !emit_sums_queries(c->loops);
+}
+
 static bool sums_queries(const struct module *m, const struct stmt *s)
 {
     for (; s; s = s->next)
@@ -42,7 +59,7 @@ bool emit_sums_later(const struct compilation *c)
 {
     int direction = 0;
     for (int o = 0; o < c->graph->outputs && !direction; o++) direction = chunk_direction(c->graph, o);
-    return direction < 0;
+    return direction < 0 || (!direction && emit_reads_whole(c->loops) && emit_sums_queries(c->loops));
 }
 
 /* Returns whether tasks are heads of sequences, in the order of their numbers. */
@@ -198,20 +215,58 @@ int64_t emit_outer_chunk(const struct version *backward, int backwards, int64_t 
     return chunk;
 }
 
-bool emit_outer_adds(const struct version *backward, int backwards)
+/* Returns whether each target's version for any number of keys sums all keys before queries read them. */
+static bool sums_all_keys(const struct version *version, int versions)
 {
-    bool adds = true;
+    bool all = versions > 0;
+    for (int k = 0; k < versions; k++) {
+        const bool last = k + 1 == versions || version[k + 1].target != version[k].target;
+        if (last) all &= carries_keys(version[k].c) && has_tasks_of_heads(version[k].c->loops);
+    }
+    return all;
+}
+
+/* Returns whether no part of backward for any number of keys reads a sum over some of the keys or queries. */
+static bool parts_sum_all(const struct version *backward, int backwards)
+{
+    bool all = true;
     for (int k = 0; k < backwards; k++) {
         const struct compilation *const c = backward[k].c;
-        for (int v = 0; c && carries(c) && v < c->graph->values; v++)
-            adds &= !c->graph->value[v].keep && c->graph->value[v].online < 0 && c->graph->value[v].op != GRAPH_SOLVE;
+        bool last = true;
+        for (int n = 0; n < backwards; n++)
+            last &= backward[n].target != backward[k].target || backward[n].from <= backward[k].from;
+        if (!c || !last) continue;
+        all &= c->program.linear && (!emit_in_phases(c->loops) || emit_reads_whole(c->loops));
     }
+    return all && (!backwards || emit_outer_chunk(backward, backwards, 1) == 1);
+}
+
+bool emit_sums_whole(const struct version *version, int versions, const struct version *backward, int backwards)
+{
+    return sums_all_keys(version, versions) && parts_sum_all(backward, backwards);
+}
+
+static bool adds_only(const struct compilation *c)
+{
+    bool adds = true;
+    for (int v = 0; v < c->graph->values; v++)
+        adds &= !c->graph->value[v].keep && c->graph->value[v].online < 0 && c->graph->value[v].op != GRAPH_SOLVE;
+    return adds;
+}
+
+bool emit_outer_adds(const struct emission *p)
+{
+    bool adds = true;
+    for (int k = 0; k < p->backwards; k++)
+        if (p->backward[k].c && carries(p->backward[k].c)) adds &= adds_only(p->backward[k].c);
+    for (int k = 0; k < p->versions && p->sums_whole; k++)
+        if (carries_keys(p->version[k].c)) adds &= adds_only(p->version[k].c);
     return adds;
 }
 
 bool emit_carries_outer(const struct emission *p, const struct compilation *c)
 {
-    return p->outer_chunk > 0 && carries(c);
+    return p->outer_chunk > 0 && (carries(c) || (p->sums_whole && carries_keys(c)));
 }
 
 /* Marks the arrays of the carried states: those that the loops between the first loop over a window's chunks and the
@@ -252,6 +307,11 @@ int64_t emit_outer_bytes(const struct loops *l)
     for (int a = 0; a < l->arrays; a++)
         if (state[a]) bytes += emit_outer_array_bytes(&l->array[a]);
     return bytes;
+}
+
+int64_t emit_key_sums_bytes(const struct compilation *c)
+{
+    return carries_keys(c) ? emit_outer_bytes(c->loops) : 0;
 }
 
 const char *emit_outer_modes(const struct emission *p, const struct compilation *c)

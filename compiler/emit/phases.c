@@ -252,26 +252,34 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
         segment_phase(x, &common, fold * groups, groups, chunks->common);
         fold += !of_chunks;
     }
-    if (x->outer) {
+    const bool whole = x->outer && emit_reads_whole(x->l);
+    struct text *const own_tokens = whole ? task_text(x) : lead;
+    if (x->outer && !whole) {
         struct template_names t = {.arena = arena};
         template_set(&t, "BODY", task_indented(arena, results, 4));
         task_piece(&t, "UNLESS_ONLY_SUMS", body);
-        emit_outer_copies(x, true, "TAKE_OUTER", lead);
     }
+    if (x->outer) emit_outer_copies(x, true, "TAKE_OUTER", lead);
     if (x->c->state.slot_is_kept) read_kept(x, lanes, lead);
     text_add(chunks->body, "%s", body->data);
     chunks->first = own;
     if (skips)
-        print_windows(x, s, first, body, lead);
+        print_windows(x, s, first, body, own_tokens);
     else {
-        text_add(lead, "    const int64_t first = %s;\n", first);
+        text_add(own_tokens, "    const int64_t first = %s;\n", first);
         print_segments(x, s, body, segments);
         if (x->c->one_thread.keys)
-            print_one_thread(x, heads, s, summed, &p, segments, lead, out);
+            print_one_thread(x, heads, s, summed, &p, segments, own_tokens, out);
         else
-            text_append(lead, segments->data, segments->length);
+            text_append(own_tokens, segments->data, segments->length);
     }
-    text_add(lead, "    synchronise(part);\n");
+    text_add(own_tokens, "    synchronise(part);\n");
+    if (whole) {
+        struct template_names t = {.arena = arena};
+        template_set(&t, "BODY", task_indented(arena, own_tokens, 4));
+        task_piece(&t, "UNLESS_SUMMED", lead);
+        text_free(own_tokens);
+    }
     if (x->outer) emit_outer_copies(x, false, "GIVE_OUTER", lead);
     text_free(body);
     text_free(segments);

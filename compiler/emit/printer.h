@@ -140,6 +140,7 @@ bool emit_tasks_of_keys(const struct loops *l);
 bool emit_sums_queries(const struct loops *l);
 /* Outer sums (outer.c):
    - emit_carries_outer returns whether the states of a compilation can begin with outer sums.
+   - emit_reads_whole returns whether states in phases are read only after the last chunk.
    - emit_outer_adds returns whether the outer sums of two sets of tokens are added: they have no decay or maximum.
    - emit_sums_later returns whether these states sum later tokens, not earlier ones.
    - emit_outer_array_bytes returns the bytes of the outer sums that array `a` has.
@@ -147,7 +148,8 @@ bool emit_sums_queries(const struct loops *l);
    - emit_outer_copies prints a piece of task.c that copies outer sums to the states, or back if `takes` is false.
      (outer_copies.c) */
 bool emit_carries_outer(const struct emission *p, const struct compilation *c);
-bool emit_outer_adds(const struct version *backward, int backwards);
+bool emit_reads_whole(const struct loops *l);
+bool emit_outer_adds(const struct emission *p);
 bool emit_sums_later(const struct compilation *c);
 int64_t emit_outer_array_bytes(const struct array *a);
 int64_t emit_outer_bytes(const struct loops *l);

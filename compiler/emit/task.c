@@ -53,6 +53,7 @@ void task_piece(const struct template_names *names, const char *piece, struct te
                                          "KEPT_STATE",
                                          "TAKE_OUTER",
                                          "UNLESS_ONLY_SUMS",
+                                         "UNLESS_SUMMED",
                                          "GIVE_OUTER",
                                          "WINDOWS",
                                          "SEGMENTS",

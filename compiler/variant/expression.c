@@ -132,7 +132,7 @@ static bool is_exponent(const struct expr *e, int k)
 static const struct expr *copy(struct builder *x, const struct expr *e, const struct leaves *given)
 {
     struct leaves own = *given, *const leaves = &own;
-    own.of_call |= x->first_key < 0 || (is_of_difference(e) && !(x->spec->emit & EMIT_DECODE));
+    own.of_call |= x->first_key < 0 || (is_of_difference(e) && x->first_key_of_j == x->first_key);
     switch ((int)e->op) {
     case EXPR_ID: return leaves->element[e->arg[0]->integer];
     case EXPR_OPERAND:

@@ -83,6 +83,13 @@ static void build_statistics(struct builder *x, const struct operands *operands,
 
 /* ---- the whole graph ---- */
 
+/* Whether the weights of positions that count from problem.first_key may get features. */
+static bool may_have_features(const struct spec *spec)
+{
+    return spec->emit & EMIT_DECODE ||
+           (spec->similarity.kind != SIMILARITY_SOFTMAX && spec->algorithm != ALGORITHM_QUADRATIC);
+}
+
 static struct builder begin(struct arena *arena, const struct spec *spec, struct diagnostics *d)
 {
     struct module *m = module_new(arena, spec->name, spec->dtype);
@@ -98,8 +105,8 @@ static struct builder begin(struct arena *arena, const struct spec *spec, struct
     x->e = module_axis(m, "e", SIZE_CONSTANT, spec->value_dim);
     const bool has_constant = spec->normalize == NORMALIZE_SINK || spec->normalize == NORMALIZE_SUM_PLUS;
     x->first_key = spec->in_parts ? module_axis(m, "first_key", SIZE_FIRST_KEY, 0) : -1;
-    x->first_key_of_j = spec->in_parts && spec->emit & EMIT_DECODE ? module_axis(m, "first_key_of_j", SIZE_FIRST_KEY, 0)
-                                                                   : x->first_key;
+    x->first_key_of_j = spec->in_parts && may_have_features(spec) ? module_axis(m, "first_key_of_j", SIZE_FIRST_KEY, 0)
+                                                                  : x->first_key;
     x->all_keys = spec->in_parts ? module_axis(m, "all_keys", SIZE_ALL_KEYS, 0) : -1;
     x->sink_mode = spec->emit & EMIT_STATISTICS && has_constant ? module_axis(m, "sink_mode", SIZE_SINK_MODE, 0) : -1;
     return builder;

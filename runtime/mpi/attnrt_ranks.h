@@ -49,8 +49,13 @@ size_t attn_ranks_workspace(const struct attn_transport *transport, const struct
      Rank r waits for all ranks before it. With many ranks, set problem.foldable: ranks then sum their tokens at the
      same time, and join their states with NAME_state_fold. The result equals that of one rank up to rounding. If a
      rank does not begin at a multiple of the tokens that a state sums at a time, `foldable` changes nothing.
-   - A kernel with `emit: [forward, statistics]` sends keys and values from rank to rank, and merges results. The last
-     query of all ranks is at the last key. Keys that no query of a rank sees are neither sent there nor computed, as
+   - A kernel with key_sums (`emit: [forward, statistics]`, a linear form whose queries all see the same keys, as
+     without a mask or with `lengths`) sends sums over keys to the last rank, and the sums over all keys back, in slices
+     of heads. Their bytes do not depend on the number of tokens. If each rank's keys begin at a multiple of 4 tile_k
+     keys (`attnc explain`), `out` has the bits of NAME_forward on one rank, else it is equal up to rounding. With
+     problem.foldable, ranks sum their keys at the same time, and the bits depend on how keys are divided.
+   - Another kernel with `emit: [forward, statistics]` sends keys and values from rank to rank, and merges results. The
+   last query of all ranks is at the last key. Keys that no query of a rank sees are neither sent there nor computed, as
      far as distances, a prefix, `lengths` and `document` tell. With 16-bit elements, each merge rounds. `document` has
      the ids of the tokens of all ranks, mine->all_keys is their number, and both are equal on all ranks. A sink, or
      another constant of a denominator, is added once for each row. If a row sees no key, its statistic may be that of
@@ -88,9 +93,11 @@ size_t attn_ranks_backward_workspace(const struct attn_transport *transport, con
      'delta'. Gradients equal those of one rank up to rounding. n_q must equal n_k, and each rank with tokens must begin
      at a multiple of kernel->outer_chunk, else the error is ATTN_ELENGTH. A gradient with a row for each token has the
      rank's rows.
-   - A kernel with `emit: [forward, backward, statistics]` whose keys travel (see attn_ranks_forward) sends gradients of
-     keys back to their rank. mine->statistics are those that attn_ranks_forward wrote. An array with a row for each
-     query or key has no gradient yet: ATTN_EFOLD. With 16-bit elements, each sum of gradients rounds.
+   - A kernel with key_sums and backward sends the sums over keys and over queries in the same way. A gradient with a
+   row for each query or key has the rank's rows. mine->statistics is not used.
+   - Another kernel with `emit: [forward, backward, statistics]` whose keys travel (see attn_ranks_forward) sends
+   gradients of keys back to their rank. mine->statistics are those that attn_ranks_forward wrote. An array with a row
+   for each query or key has no gradient yet: ATTN_EFOLD. With 16-bit elements, each sum of gradients rounds.
    - Other kernels: ATTN_EFOLD */
 int attn_ranks_backward(const struct attn_transport *transport, const struct attn_kernel *kernel,
                         const struct attn_problem *mine, const void *params, const void *q, const void *k,

@@ -83,11 +83,8 @@ static struct backward_sizes sizes_of(const struct slicing *s)
         for (int later = 0; later < 2; later++)
             sizes.sent = larger(sizes.sent, whole_lines(kernel->outer_sums(&p, later)));
     }
-    for (int k = 0; k < kernel->params; k++)
-        if (attn_param_learned(&kernel->param[k]))
-            sizes.gradients = larger(sizes.gradients, bytes_times(param_elements(&kernel->param[k], &s->whole),
-                                                                  kernel->dtype == ATTN_F64 ? 8 : 4));
-    sizes.gradients = whole_lines(sizes.gradients);
+    const struct ranks_call of_whole = {.kernel = kernel, .problem = s->whole};
+    sizes.gradients = gradients_work(&of_whole);
     sizes.kernel = whole_lines(sizes.kernel);
     return sizes;
 }
@@ -150,7 +147,7 @@ static int sum_own(const struct chain *x, int later)
     return call->kernel->add_outer_sums(&p, call->params, a->q, a->k, a->v, a->out, call->dout, later, x->work);
 }
 
-static void add_numbers(unsigned char *sum, const unsigned char *more, size_t bytes, enum attn_dtype dtype)
+void add_numbers(unsigned char *sum, const unsigned char *more, size_t bytes, enum attn_dtype dtype)
 {
     if (dtype == ATTN_F64)
         for (size_t k = 0; k < bytes / sizeof(double); k++)
@@ -224,15 +221,10 @@ static int differentiate(const struct chain *x, bool finishes)
     const struct arrays *const a = &call->arrays;
     struct attn_problem p = with_sums(&x->slicing.whole, x->sums);
     p.term_gradients = x->sizes.terms == 0 ? NULL : finishes ? x->later_terms : x->terms;
-    void *const *const own = (void *const *)call->gradients;
-    for (int k = 0, n = 0; k < call->kernel->params && own && p.n_q == 0; k++) {
-        const struct attn_param *const param = &call->kernel->param[k];
-        if (!attn_param_learned(param)) continue;
-        if (own[n])
-            memset(own[n], 0, param_elements(param, &call->problem) * (call->kernel->dtype == ATTN_F64 ? 8 : 4));
-        n++;
+    if (p.n_q == 0) {
+        clear_gradients(call);
+        return 0;
     }
-    if (p.n_q == 0) return 0;
     return (finishes ? call->kernel->finish_gradients : call->kernel->backward)(
         &p, call->params, a->q, a->k, a->v, a->out, call->dout, call->dq, call->dk, call->dv, call->gradients, x->work);
 }
@@ -249,21 +241,46 @@ static void pass_terms(struct chain *x)
     if (t->rank > 0) note(x, message_now(t, message_to(t->rank - 1, TAG_SUMS_DOWN, x->terms, bytes)));
 }
 
-/* Replaces the gradients of parameters by their sums over all ranks. Those with a row for each token stay. */
-static void sum_gradients(struct chain *x)
+/* ---- gradients of parameters ---- */
+
+size_t gradients_work(const struct ranks_call *call)
 {
-    const struct attn_kernel *const kernel = x->call->kernel;
-    void *const *const own = (void *const *)x->call->gradients;
+    const struct attn_kernel *const kernel = call->kernel;
+    size_t bytes = 0;
+    for (int k = 0; k < kernel->params; k++)
+        if (attn_param_learned(&kernel->param[k]))
+            bytes = larger(bytes, bytes_times(param_elements(&kernel->param[k], &call->problem),
+                                              kernel->dtype == ATTN_F64 ? 8 : 4));
+    return whole_lines(bytes);
+}
+
+void clear_gradients(const struct ranks_call *call)
+{
+    void *const *const own = (void *const *)call->gradients;
+    for (int k = 0, n = 0; k < call->kernel->params && own; k++) {
+        const struct attn_param *const p = &call->kernel->param[k];
+        if (!attn_param_learned(p)) continue;
+        if (own[n]) memset(own[n], 0, param_elements(p, &call->problem) * (call->kernel->dtype == ATTN_F64 ? 8 : 4));
+        n++;
+    }
+}
+
+int sum_gradients(const struct ranks_call *call, void *work)
+{
+    const struct attn_kernel *const kernel = call->kernel;
+    void *const *const own = (void *const *)call->gradients;
+    int error = 0;
     for (int k = 0, n = 0; k < kernel->params && own; k++) {
         const struct attn_param *const p = &kernel->param[k];
         if (!attn_param_learned(p)) continue;
         const enum attn_dtype dtype = kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
         const bool rows = param_has_axis(p, ATTN_N_Q) || param_has_axis(p, ATTN_N_K);
         if (own[n] && !rows)
-            note(x, sum_ranks(x->call->transport, own[n], (int64_t)param_elements(p, &x->call->problem), dtype,
-                              x->gradients));
+            error = worse_error(
+                error, sum_ranks(call->transport, own[n], (int64_t)param_elements(p, &call->problem), dtype, work));
         n++;
     }
+    return error;
 }
 
 /* Returns ATTN_ELENGTH if a rank with tokens begins within a chunk of the kernel. */
@@ -302,6 +319,6 @@ int chain_backward(const struct ranks_call *call)
     if (!x->error) note(x, differentiate(x, false));
     if (x->sizes.terms) pass_terms(x);
     if (!x->error && x->sizes.terms) note(x, differentiate(x, true));
-    sum_gradients(x);
+    note(x, sum_gradients(call, x->gradients));
     return x->error;
 }

@@ -25,9 +25,11 @@ size_t attn_ranks_workspace(const struct attn_transport *t, const struct attn_ke
 {
     struct attn_problem filled;
     if (check_transport(t) || !kernel || !mine || fill(kernel, mine, &filled)) return 0;
-    const bool chain = chain_serves(kernel, &filled);
-    if (!chain && !ring_serves(kernel)) return 0;
-    const size_t own = chain ? chain_workspace(t, kernel, &filled) : ring_workspace(t, kernel, &filled),
+    const bool chain = chain_serves(kernel, &filled), total = total_serves(kernel);
+    if (!chain && !total && !ring_serves(kernel)) return 0;
+    const size_t own = chain   ? chain_workspace(t, kernel, &filled)
+                       : total ? total_workspace(t, kernel, &filled)
+                               : ring_workspace(t, kernel, &filled),
                  bytes = bytes_plus(bytes_of_runs(t), own);
     return bytes < SIZE_MAX ? bytes : 0;
 }
@@ -45,7 +47,10 @@ static int check_call(const struct attn_transport *t, const struct attn_kernel *
     if (!error && mine->batch > 0 && mine->heads > 0 &&
         ((mine->n_q > 0 && (!a->q || !a->out)) || (mine->n_k > 0 && (!a->k || (!a->v && !kernel->values_are_keys)))))
         error = ATTN_EPOINTER;
-    if (!error) error = chain_serves(kernel, filled) ? chain_check(kernel, filled) : ring_check(kernel, filled);
+    if (!error)
+        error = chain_serves(kernel, filled) ? chain_check(kernel, filled)
+                : total_serves(kernel)       ? total_check(kernel, filled)
+                                             : ring_check(kernel, filled);
     if (error) return error;
     const size_t bytes = attn_ranks_workspace(t, kernel, mine);
     if (!bytes) return ATTN_ESIZE;
@@ -79,7 +84,10 @@ int attn_ranks_forward(const struct attn_transport *t, const struct attn_kernel 
     if (error) return error;
     error = check_call(t, kernel, mine, &call, &call.problem);
     const bool chain = !error && chain_serves(kernel, &call.problem);
-    return run_together(&call, error, chain || error ? chain : ring_hash(&call), chain ? chain_forward : ring_forward);
+    return run_together(&call, error, chain || error ? chain : ring_hash(&call),
+                        chain                            ? chain_forward
+                        : !error && total_serves(kernel) ? total_forward
+                                                         : ring_forward);
 }
 
 int attn_ranks_extend(const struct attn_transport *t, const struct attn_kernel *kernel, const struct attn_problem *mine,
@@ -108,9 +116,11 @@ size_t attn_ranks_backward_workspace(const struct attn_transport *t, const struc
 {
     struct attn_problem filled;
     if (check_transport(t) || !kernel || !mine || fill(kernel, mine, &filled)) return 0;
-    const bool chain = chain_backward_serves(kernel);
-    if (!chain && (!ring_serves(kernel) || !kernel->backward)) return 0;
-    const size_t own = chain ? chain_backward_workspace(t, kernel, &filled) : ring_backward_workspace(kernel, &filled),
+    const bool total = total_serves(kernel), chain = !total && chain_backward_serves(kernel);
+    if ((!chain && !total && !ring_serves(kernel)) || !kernel->backward) return 0;
+    const size_t own = total   ? total_backward_workspace(t, kernel, &filled)
+                       : chain ? chain_backward_workspace(t, kernel, &filled)
+                               : ring_backward_workspace(kernel, &filled),
                  bytes = bytes_plus(bytes_of_runs(t), own);
     return bytes < SIZE_MAX ? bytes : 0;
 }
@@ -123,8 +133,9 @@ static int check_backward(const struct ranks_call *call, const struct attn_probl
     if ((uintptr_t)call->workspace % 64) return ATTN_EALIGN;
     int error = fill(kernel, mine, filled);
     if (!error)
-        error = chain_backward_serves(kernel) ? chain_backward_check(kernel, filled)
-                                              : ring_backward_check(kernel, filled, call->gradients);
+        error = total_serves(kernel)            ? (kernel->backward ? total_check(kernel, filled) : ATTN_EFOLD)
+                : chain_backward_serves(kernel) ? chain_backward_check(kernel, filled)
+                                                : ring_backward_check(kernel, filled, call->gradients);
     if (error) return error;
     if (mine->batch > 0 && mine->heads > 0 &&
         ((mine->n_q > 0 && (!a->q || !a->out || !call->dout)) ||
@@ -164,8 +175,8 @@ int attn_ranks_backward(const struct attn_transport *t, const struct attn_kernel
     int error = check_transport(t);
     if (error) return error;
     error = check_backward(&call, mine, &call.problem);
-    const bool chain = !error && chain_backward_serves(kernel);
+    const bool total = !error && total_serves(kernel), chain = !error && !total && chain_backward_serves(kernel);
     uint64_t wanted = error ? 0 : wanted_of(kernel, gradients);
     if (!error && !chain) wanted ^= ring_hash(&call);
-    return run_together(&call, error, wanted, chain ? chain_backward : ring_backward);
+    return run_together(&call, error, wanted, total ? total_backward : chain ? chain_backward : ring_backward);
 }

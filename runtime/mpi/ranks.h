@@ -7,7 +7,18 @@
 #include <stdbool.h>
 
 /* Tags of messages. */
-enum { TAG_ERROR = 1, TAG_RUNS, TAG_STATE, TAG_SUM, TAG_KEYS, TAG_KEYS_DOWN, TAG_GRADIENTS, TAG_SUMS, TAG_SUMS_DOWN };
+enum {
+    TAG_ERROR = 1,
+    TAG_RUNS,
+    TAG_STATE,
+    TAG_SUM,
+    TAG_KEYS,
+    TAG_KEYS_DOWN,
+    TAG_GRADIENTS,
+    TAG_SUMS,
+    TAG_SUMS_DOWN,
+    TAG_TOTALS
+};
 
 /* ---- messages (message.c) ---- */
 
@@ -123,8 +134,31 @@ size_t chain_backward_workspace(const struct attn_transport *t, const struct att
 int chain_backward_check(const struct attn_kernel *kernel, const struct attn_problem *problem);
 int chain_backward(const struct ranks_call *call);
 
+/* Gradients of parameters (chain_backward.c):
+   - clear_gradients sets those of a rank without tokens to 0.
+   - sum_gradients replaces them by their sums over all ranks, but for those with a row for each token. `work` has
+     gradients_work() bytes.
+   - add_numbers adds the floats or doubles of sums. */
+void clear_gradients(const struct ranks_call *call);
+size_t gradients_work(const struct ranks_call *call);
+int sum_gradients(const struct ranks_call *call, void *work);
+void add_numbers(unsigned char *sum, const unsigned char *more, size_t bytes, enum attn_dtype dtype);
+
+/* Sends sums over keys to the last rank, and those over all keys back (total.c). The workspace is SIZE_MAX if the sizes
+   are too large. */
+bool total_serves(const struct attn_kernel *kernel);
+int total_check(const struct attn_kernel *kernel, const struct attn_problem *problem);
+size_t total_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
+                       const struct attn_problem *filled);
+size_t total_backward_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
+                                const struct attn_problem *filled);
+int total_forward(const struct ranks_call *call);
+int total_backward(const struct ranks_call *call);
+
 /* Sends keys and values from rank to rank (ring.c). ring_check returns an error that one rank finds by itself. */
 bool ring_serves(const struct attn_kernel *kernel);
+/* Returns whether a parameter has a part for some of the queries and keys. */
+bool ring_param_has_parts(const struct attn_param *p);
 size_t ring_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
                       const struct attn_problem *filled);
 int ring_check(const struct attn_kernel *kernel, const struct attn_problem *problem);

@@ -29,8 +29,7 @@ static bool travels(const struct attn_kernel *kernel, const struct attn_param *p
     return param_has_axis(p, ATTN_N_K) && !param_has_axis(p, ATTN_N_Q) && !is_of_all_keys(kernel, p);
 }
 
-/* Whether a parameter has a part for some of the queries and keys. */
-static bool has_parts(const struct attn_param *p)
+bool ring_param_has_parts(const struct attn_param *p)
 {
     bool parts = true;
     for (int k = 0; k < p->rank; k++) parts &= p->shape[k] >= ATTN_N_K; /* smaller numbers are counts of blocks */
@@ -43,7 +42,7 @@ int ring_check(const struct attn_kernel *kernel, const struct attn_problem *prob
     if (!ring_serves(kernel)) return ATTN_EFOLD;
     if (kernel->key_dtype != kernel->dtype || kernel->value_dtype != kernel->dtype) return ATTN_EFOLD;
     for (int k = 0; k < kernel->params; k++)
-        if (!is_of_all_keys(kernel, &kernel->param[k]) && !has_parts(&kernel->param[k])) return ATTN_EFOLD;
+        if (!is_of_all_keys(kernel, &kernel->param[k]) && !ring_param_has_parts(&kernel->param[k])) return ATTN_EFOLD;
     return problem->query_start || problem->saved || problem->first_key || problem->sink_mode ? ATTN_EPROBLEM : 0;
 }
 

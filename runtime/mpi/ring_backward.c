@@ -335,7 +335,7 @@ static void give_back(struct ring *x, int source, int step, int hop, int64_t num
 }
 
 /* Replaces the gradients of parameters by their sums over all ranks. */
-static void sum_gradients(struct ring *x)
+static void sum_all_gradients(struct ring *x)
 {
     const struct attn_kernel *const kernel = x->call->kernel;
     const struct backward *const b = (const struct backward *)x->more;
@@ -365,6 +365,6 @@ int ring_backward(const struct ranks_call *call)
     place_gradients(&ring);
     ring_note(&ring, add_own(&ring));
     ring_travel(&ring);
-    sum_gradients(&ring);
+    sum_all_gradients(&ring);
     return ring.error;
 }

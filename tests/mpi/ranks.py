@@ -15,7 +15,7 @@ START = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.
                          ctypes.POINTER(ctypes.c_int64))
 WAIT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64))
 SUM = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int)
-TAGS = {'error': 1, 'runs': 2, 'state': 3, 'sum': 4, 'keys': 5, 'down': 6, 'sums': 8, 'sums_down': 9}   # as in runtime/mpi/ranks.h
+TAGS = {'error': 1, 'runs': 2, 'state': 3, 'sum': 4, 'keys': 5, 'down': 6, 'sums': 8, 'sums_down': 9, 'totals': 10}   # as in runtime/mpi/ranks.h
 
 
 class Transport(ctypes.Structure):
@@ -232,22 +232,22 @@ def extend(ranks, kernel, P, q, k, v, runs, first, last):
 def backward(ranks, kernel, P, q, k, v, dout, runs, threads=1, post=None, **more):
     """Returns all gradients, after forward."""
     post = post or Post(len(runs))
-    calls, at = calls_of(ranks, kernel, P, q, k, v, runs, post, threads, **more), 0
+    calls, at, at_k = calls_of(ranks, kernel, P, q, k, v, runs, post, threads, **more), 0, 0
     for call, (n_q, _) in zip(calls, runs):
         if not kernel.about.statistics: continue
         call.statistics = np.full(call.out.shape[:3], np.nan, kernel.dtype)
         call.problem.give(call.statistics)
     run_all(calls, ranks)
-    for call, (n_q, _) in zip(calls, runs):
+    for call, (n_q, n_k) in zip(calls, runs):
         rows = slice(at, at + n_q)
-        own = share(kernel, P, rows, rows) if kernel.about.add_outer_sums else P
+        own = share(kernel, P, rows, slice(at_k, at_k + n_k)) if kernel.about.add_outer_sums else P
         call.differentiate(ranks, dout[:, :, rows], own, bool(kernel.about.add_outer_sums))
-        at += n_q
+        at, at_k = at + n_q, at_k + n_k
     run_all(calls, ranks)
     made = {n: kernel.as_numbers(np.concatenate([call.gradients[n] for call in calls], axis=2))
             for n in ('dq', 'dk', 'dv')}
-    rows = {'d' + p.name.decode(): p.shape[:p.rank].index(-5) for p in kernel.about.param[:kernel.about.params]
-            if -5 in p.shape[:p.rank]}
+    rows = {'d' + p.name.decode(): axis for p in kernel.about.param[:kernel.about.params] for axis in range(p.rank)
+            if p.shape[axis] in (-4, -5)}
     for name, first in list(calls[0].of_params.items()):
         if name in rows:
             made[name] = np.concatenate([call.of_params.pop(name) for call in calls], axis=rows[name])

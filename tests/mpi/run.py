@@ -388,6 +388,97 @@ def chain(folder, suite, name):
     return '(largest difference %.2g)' % worst
 
 
+# Linear forms whose queries see the same keys: sums over keys travel to the last rank, and back.
+TOTAL = {
+    'elu': (LINEAR['elu'][0], (2, 4, 2)),
+    'elu-f64': (LINEAR['elu'][0] | {'dtype': 'f64'}, (1, 2, 1)),
+    'elu-auto': (LINEAR['elu'][0] | {'algorithm': 'auto', 'shape': {'head_dim': 8, 'value_dim': 12}}, (1, 2, 2)),
+    'elu-bf16': (LINEAR['elu'][0] | {'dtype': 'bf16'}, (1, 4, 2)),
+    'undivided': ({'similarity': IDENTITY, 'normalize': 'none'}, (2, 3, 3)),
+    'plus-one': ({'similarity': {'polynomial': {'degree': 2, 'alpha': 0.5, 'beta': 3}}}, (1, 4, 2)),
+    'sketch': ({'similarity': {'polysketch': {'degree': 4, 'sketch': 4}}}, (1, 4, 2)),
+    'learned': ({'similarity': {'polysketch': {'degree': 4, 'sketch': 4, 'map': 'learned'}}}, (2, 4, 2)),
+    'hedgehog': ({'similarity': {'linear': {'features': 'hedgehog'}}}, (2, 4, 2)),
+    'hedgehog-f16': ({'similarity': {'linear': {'features': 'hedgehog'}}, 'dtype': 'f16'}, (1, 4, 2)),
+    'favor': ({'similarity': {'linear': {'features': {'favor_positive': {'count': 16}}}}}, (1, 2, 1)),
+    'affine': (LINEAR['elu'][0] | {'prepare': [{'layernorm': {'affine': True}}]}, (2, 4, 2)),
+    'of-tokens': ({'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * far[b][g][j] * near[h][row]'}},
+                   'normalize': 'none', 'arrays': {'far': {'shape': ['B', 'G', 'Nk']}, 'near': {'shape': ['H', 'Nq']}}}, (2, 2, 2)),
+    'shared-keys': (LINEAR['elu'][0], (1, 4, 4)),
+    'lengths': (LINEAR['elu'][0] | {'mask': 'lengths'}, (3, 4, 2)),
+    'lengths-f64': (LINEAR['elu'][0] | {'mask': 'lengths', 'dtype': 'f64', 'prepare': ['rope']}, (2, 2, 2)),
+    'prefix': (LINEAR['elu'][0] | {'mask': {'prefix': {'length': 77}}}, (1, 2, 1)),
+    'some-keys': (LINEAR['elu'][0] | {'mask': {'expr': 'j < 50'}}, (1, 2, 1)),
+    'rope': ({'similarity': {'polysketch': {'degree': 4, 'sketch': 4}}, 'prepare': ['rope', 'layernorm']}, (1, 4, 2)),
+    'rope-halves': (LINEAR['elu'][0] | {'prepare': [{'rope': {'pairs': 'halves'}}], 'dtype': 'f64'}, (1, 2, 2)),
+    'cosformer': ({'similarity': {'linear': {'features': 'relu', 'modify': 's * cos((i - j) * 0.01)'}}, 'dtype': 'f64'}, (1, 2, 2)),
+    'of-difference': ({'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * (2 + 0.01 * (i - j))'}}, 'dtype': 'f64'},
+                      (1, 2, 2)),
+    'of-position': ({'similarity': {'linear': {'features': 'relu', 'modify': 's * (1 + 0.001 * j)'}}}, (1, 2, 2)),
+}
+WHOLE = {'mask': 'none', 'emit': ['forward', 'backward', 'statistics'], 'schedule': {'tile_k': 8}}
+TOTAL_TOLERANCE = {'f32': 3e-5, 'f64': 1e-12, 'f16': 4e-3, 'bf16': 0.03}
+
+
+def key_sums(kernel, batch, heads, kv_heads, key_heads):
+    """Returns the bytes of the sums over keys of forward, and over keys and queries of backward."""
+    size, problem = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p), Problem(batch, heads, kv_heads, key_heads=key_heads)
+    outer = outer_bytes(kernel, batch, heads, kv_heads, key_heads) if kernel.about.outer_sums else [0, 0]
+    return size(kernel.about.key_sums)(ctypes.byref(problem)), outer[0] + outer[1]
+
+
+def total(folder, suite, name):
+    """Results and gradients of linear forms without a mask on several ranks are those of one rank."""
+    keys, (B, H, G) = TOTAL[name]
+    kernel, spec = kernel_of(suite, WHOLE | keys)
+    ranks, worst, tolerance = library(suite), 0.0, TOTAL_TOLERANCE[spec['dtype']]
+    learned = any(p.dtype < 4 and not p.random for p in kernel.about.param[:kernel.about.params])
+    shares = 2 if name.endswith('shared-keys') else 0
+    for n_q, n_k in (150, 150), (40, 150), (150, 33), (1, 75):
+        P, q, k, v = inputs(spec, H, G, n_q, n_k, B, 5, os.path.join(folder, 'data'))
+        if shares: q, k = q[:, :2], k[:, :2]   # problem.key_heads
+        if name == 'of-tokens': P['far'], P['near'] = np.abs(P['far']) + 0.1, np.abs(P['near']) + 0.1
+        times = 2 if shares else 1
+        dout = np.random.default_rng(1).standard_normal((B, H, n_q) + v.shape[3:])
+        one = forward(ranks, kernel, P, q, k, v, [(n_q, n_k)])
+        close('out on one rank', one, definitions.attend(spec, dict(P), q.repeat(times, 1), k.repeat(times, 1), v), tolerance)
+        whole = backward(ranks, kernel, P, q, k, v, dout, [(n_q, n_k)])
+        for what, x in kernel.gradients(P, q, k, v, dout, arrays=learned).items() if not shares else ():
+            close('%s on one rank' % what, whole[what], x, 10 * tolerance)
+        for runs in RUNS[1:]:
+            parts = [[round(m * n / 150) for m in np.cumsum([0, *runs])] for n in (n_q, n_k)]
+            parts = [[end - begin for begin, end in zip(x, x[1:])] for x in parts]
+            pairs = list(zip(parts[0], parts[1] if len(runs) % 2 else parts[1][::-1]))
+            for foldable in 0, 1:
+                post = Post(len(runs))
+                out = forward(ranks, kernel, P, q, k, v, pairs, post, 1 + len(runs) % 2, foldable=foldable)
+                worst = max(worst, close('out with runs %s' % pairs, out, one, tolerance))
+                for_forward, for_backward = ((len(runs) - 1) * x for x in key_sums(kernel, B, H, G, shares))
+                check(not post.bytes_of('keys'), 'keys were sent')
+                for tag in 'sums', 'totals':
+                    check(post.bytes_of(tag) == for_forward, 'it sent %d bytes of sums, not %d' % (post.bytes_of(tag), for_forward))
+                post = Post(len(runs))
+                got = backward(ranks, kernel, P, q, k, v, dout, pairs, 1 + len(runs) % 2, post, foldable=foldable)
+                for what, x in whole.items():
+                    worst = max(worst, close('%s with runs %s' % (what, pairs), got[what], x, 10 * tolerance))
+                for tag in 'sums', 'totals':   # forward and backward
+                    sent, limit = post.bytes_of(tag), for_forward + for_backward
+                    check(sent == limit, 'it sent %d bytes of sums, not %d' % (sent, limit))
+    return '(largest difference %.2g)' % worst
+
+
+def total_bits(folder, suite, name):
+    """If each rank's keys begin with a chunk, results have the bits of one rank, and of NAME_forward."""
+    keys, (B, H, G) = TOTAL[name]
+    kernel, spec = kernel_of(suite, WHOLE | keys)
+    ranks, n = library(suite), 150
+    P, q, k, v = inputs(spec, H, G, n, n, B, 5, os.path.join(folder, 'data'))
+    one = kernel(P, q, k, v)
+    for runs in [n], [32, 118], [64, 32, 0, 54], [0, 96, 0, 0, 32, 0, 22]:
+        out = forward(ranks, kernel, P, q, k, v, [(m, m) for m in runs])
+        check(out.tobytes() == one.tobytes(), 'other bits with runs %s' % runs)
+
+
 RANDOM = 12   # random linear forms, and as many quadratic forms
 RANDOM_TOLERANCE = 1e-7   # in f64, where features may cancel
 
@@ -477,15 +568,50 @@ def random_ring(folder, suite, number):
     return '(largest difference %.2g)' % worst
 
 
-ERRORS = {'workspace': -4, 'pointer': -2, 'heads': -1, 'ids': -1, 'order': -11, 'form': -15, 'lost': -17}
+def drawn_total(suite, folder, number):
+    """Returns a random kernel whose queries read sums over all keys, its spec, and the draw."""
+    def change(spec):
+        for word in 'delta', 'decay', 'storage', 'project': spec.pop(word, None)
+        spec.update(name='k', dtype='f64', mask='lengths' if number % 3 == 0 else 'none', algorithm='linear',
+                    emit=['forward', 'backward', 'statistics'])
+    return first_drawn(suite, folder, [number + 9000 + 1000000 * k for k in range(60)], False, change, lambda about: about.key_sums)
+
+
+def random_total(folder, suite, number):
+    """Results and gradients of a random linear form without a mask on several ranks are those of one rank."""
+    kernel, spec, d = drawn_total(suite, folder, number)
+    ranks, worst, rng, n = library(suite), 0.0, np.random.default_rng(number), 40 + int(d['n_k'])
+    P, q, k, v = inputs(spec, d['heads'], d['kv_heads'], n, n, d['batch'], number, os.path.join(folder, 'data'))
+    dout = rng.standard_normal(q.shape[:3] + v.shape[3:])
+    learned = any(p.dtype < 4 and not p.random for p in kernel.about.param[:kernel.about.params])
+    whole = {'out': kernel(P, q, k, v)} | kernel.gradients(P, q, k, v, dout, arrays=learned)
+    if not all(np.isfinite(x).all() for x in whole.values()): raise Skip('a result is not finite')
+    for count in 2, 3, 4, 7:
+        ends = [sorted(int(x) for x in rng.integers(0, n + 1, count - 1)) for _ in range(2)]
+        runs = list(zip(*([end - begin for begin, end in zip([0, *x], [*x, n])] for x in ends)))
+        calls = calls_of(ranks, kernel, P, q, k, v, runs, Post(count), 1, foldable=count % 2)
+        errors = set(together(calls, ranks))
+        if errors == {ERRORS['form']}: raise Skip('an array has no rows of a part of the tokens')
+        check(errors == {0}, 'errors %s of\n%s\n' % (errors, d['spec']))
+        got = {'out': np.concatenate([call.out for call in calls], axis=2)}
+        got |= backward(ranks, kernel, P, q, k, v, dout, runs, foldable=count % 2)
+        for what, x in got.items():
+            worst = max(worst, close('%s with runs %s of\n%s\n' % (what, runs, d['spec']), x, whole[what], RANDOM_TOLERANCE))
+    return '(largest difference %.2g)' % worst
+
+
+ERRORS = {'workspace': -4, 'pointer': -2, 'heads': -1, 'ids': -1, 'order': -11, 'form': -15, 'lost': -17, 'workspace-total': -4,
+          'lost-total': -17}
 
 
 def errors(folder, suite, name):
     """Makes one rank of four fail. All ranks return the same error."""
     keys = {'order': LINEAR['documents'][0], 'workspace': LINEAR['elu'][0], 'lost': LINEAR['elu'][0],
             'form': QUADRATIC | {'decay': {'log': 'gate[b][h][t]'}, 'arrays': {'gate': ROWS}},
-            'ids': QUADRATIC | {'mask': 'document'}}
+            'ids': QUADRATIC | {'mask': 'document'}, 'workspace-total': WHOLE | TOTAL['elu'][0],
+            'lost-total': WHOLE | TOTAL['elu'][0]}
     kernel, spec = kernel_of(suite, keys.get(name, QUADRATIC))
+    name, total = name.split('-')[0], '-' in name
     ranks, n = library(suite), 40
     P, q, k, v = inputs(spec, 2, 2, 4 * n, 4 * n, 1, 5, os.path.join(folder, 'data'))
     if name == 'order': P['document'] = np.where(np.arange(4 * n) == 2 * n + 5, 0, P['document'] + 1).astype(np.int32)
@@ -506,7 +632,7 @@ def errors(folder, suite, name):
                 calls.append(call)
             got = together(calls, ranks)
             # The last messages of a rank may be lost after the others have returned.
-            wanted = {ERRORS[name]} if name != 'lost' or failing < 2 else {ERRORS[name], 0}
+            wanted = {ERRORS[name]} if name != 'lost' or failing < 2 + total else {ERRORS[name], 0}
             check(set(got) <= wanted and (name == 'lost' or len(set(got)) == 1), 'rank %d fails: %s' % (wrong, got))
 
 
@@ -576,10 +702,16 @@ def main():
         suite.case('apart-' + name, apart, suite, name)
     for name in CHAIN:
         suite.case('chain-backward-' + name, chain, suite, name)
+    for name in TOTAL:
+        suite.case('total-' + name, total, suite, name)
+    for name in 'elu', 'sketch', 'hedgehog':
+        suite.case('total-bits-' + name, total_bits, suite, name)
     for number in range(RANDOM):
         suite.case('random-%d' % number, random_chain, suite, number)
     for number in range(RANDOM):
         suite.case('random-ring-%d' % number, random_ring, suite, number)
+    for number in range(RANDOM):
+        suite.case('random-total-%d' % number, random_total, suite, number)
     for name in 'workspace', 'pointer', 'lost':
         suite.case('errors-backward-' + name, backward_errors, suite, name)
     for name in ERRORS:

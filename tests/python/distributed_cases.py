@@ -70,6 +70,12 @@ def kernels():
                 word: torch.from_numpy(a) for word, a in small(
                     'polysketch_learned_r32_local', block=8, similarity="{polysketch: {degree: 4, sketch: 4, map: learned, "
                     "local: exact}}").init(1, heads=4, kv_heads=2).items()}),
+            'whole': (small('linear_elu', mask='none'), lambda n, rng: {}),
+            'keys': (small('linear_elu', mask='lengths', prepare='[rope]'), lambda n, rng: {
+                'lengths': torch.tensor([n - 9, 21], dtype=torch.int32)}),
+            'weighted': (small({'name': 'weighted', 'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * far[b][g][j]'}},
+                                'algorithm': 'linear', 'arrays': {'far': {'shape': ['B', 'G', 'Nk']}}}), lambda n, rng: {
+                'far': torch.rand(2, 2, n, generator=rng)}),
             'rotated': (small('linear_elu', block=8, prepare='[rope]'), lambda n, rng: {}),
             'delta': (small('gated_deltanet'), gates),
             'bias': (small({'name': 'bias', 'similarity': {'softmax': {'modify': 's - slope[h] * (i - j)'}}, 'mask': 'causal',
@@ -132,7 +138,8 @@ def processes_compute_what_one_computes(folder):
     check({name for name, (kernel, _) in made.items() if kernel._with_chain()} == {'linear', 'hedgehog', 'gated', 'local', 'rotated', 'delta'},
           'the chain')
     check({name for name, (kernel, _) in made.items() if kernel._with_ring()} == {'bias', 'causal', 'window', 'packed', 'padded', 'prefix',
-                                                                                      'sink'}, 'the ring')
+                                                                                      'sink', 'whole', 'keys', 'weighted'},
+          'the ring')
     for count, runs in RUNS.items():
         def work(rank):
             parallel = attnc.torch.ContextParallel()
@@ -146,15 +153,17 @@ def processes_compute_what_one_computes(folder):
 @case
 def sums_travel_instead_of_keys(folder):
     made, runs = kernels(), (24, 0, 16, 32)
-    names = 'linear', 'hedgehog', 'local', 'gated', 'rotated', 'delta'
+    names = 'linear', 'hedgehog', 'local', 'gated', 'rotated', 'delta', 'whole', 'keys', 'weighted'
     for name in names:   # compiles here, not in each process
-        made[name][0]._with_chain(), made[name][0]._with_gradients()
+        made[name][0]._with_chain(), made[name][0]._with_ring(), made[name][0]._with_gradients()
 
     def work(rank):
         parallel = attnc.torch.ContextParallel()
         def gathered(*_): raise AssertionError('a process gets the keys of others')
         parallel._backward_of_all_keys = gathered
         for name in names: compare(name, *made[name], runs, rank, parallel)
+        parallel = attnc.torch.ContextParallel(foldable=True)
+        for name in 'whole', 'keys': compare(name, *made[name], runs, rank, parallel)
     in_processes(4, folder, work)
 
 

@@ -57,6 +57,7 @@ int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage)
 #endif
 #define VERSION_KEYS call.p.n_k
 #define PART_KEYS call->p.n_k
+#define FORWARD_KEYS problem->n_k
 #define HEAD_DIM DIM
 #define VALUE_DIM DIM
 #define IDS_PARAM id

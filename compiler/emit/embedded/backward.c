@@ -275,7 +275,7 @@ static int take_outer(struct call *call, int part, const struct version *this)
     call->outer = NULL;
     if (call->adds == OUTER_TERMS || (call->p.earlier_sums && !call->adds && this->of_terms))
         return call->adds == OUTER_TERMS && this->of_terms;
-    call->gives = call->adds && this->outer == (int)call->adds;
+    call->gives = call->adds && this->outer == call->adds;
     call->only_sums = call->gives && !this->outer_results;
     if (call->p.earlier_sums && this->outer) {
         call->outer = (unsigned char *)(this->outer == OUTER_LATER ? call->p.later_sums : call->p.earlier_sums) +
@@ -348,6 +348,9 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
         const struct version this = part_version(part, GRADIENT_KEYS);
         if (!runs(&this)) return ATTN_EMACHINE;
 #if POSITIONS
+#if WHOLE
+        if (problem->earlier_sums) continue;
+#endif
         if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
 #endif
     }
@@ -362,7 +365,9 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     if (!problem->earlier_sums != !problem->later_sums) return ATTN_EPOINTER;
     if (problem->earlier_sums) {
         if ((uintptr_t)problem->earlier_sums % 64 || (uintptr_t)problem->later_sums % 64) return ATTN_EALIGN;
+#if !WHOLE
         if (problem->n_q != problem->n_k || problem->query_start) return ATTN_EPROBLEM;
+#endif
     }
     union {
         struct SPEC_gradients names;

@@ -206,16 +206,16 @@ size_t SPEC_workspace(const struct attn_problem *problem)
     const size_t shared = call_bytes(problem);
     size_t bytes = first_bytes_a_thread();
 #if SEVERAL
-    if (max_bytes_a_thread(problem->n_k) > bytes) bytes = max_bytes_a_thread(problem->n_k);
+    if (max_bytes_a_thread(FORWARD_KEYS) > bytes) bytes = max_bytes_a_thread(FORWARD_KEYS);
 #else
-    const struct version this = version(problem->n_k);
+    const struct version this = version(FORWARD_KEYS);
     if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
 #endif
     return bytes_fit(shared) ? shared + bytes * threads_served(problem) : 0;
 #elif SEVERAL
-    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
+    return max_bytes_a_thread(FORWARD_KEYS) * threads_served(problem);
 #else
-    const struct version this = version(problem->n_k);
+    const struct version this = version(FORWARD_KEYS);
     return bytes_a_thread(&this) * threads_served(problem);
 #endif
 }

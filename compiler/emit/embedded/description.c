@@ -39,7 +39,21 @@ GRADIENT_ANY_UNUSED
         (struct SPEC_gradients *)gradients, workspace);
 }
 #endif
-#if OUTER
+#if WHOLE
+/* Member add_key_sums of struct attn_kernel. */
+static int add_key_sums(const struct attn_problem *problem, const void *params, const void *k, const void *v,
+    void *workspace)
+{
+    const void *const q = NULL;
+    void *const out = NULL;
+    if (!problem || !problem->earlier_sums) return ATTN_EPOINTER;
+#if VALUES_ARE_KEYS
+ARRAY_ANY_UNUSED
+#endif
+    return attend(problem, (const struct SPEC_params *)params, ARRAY_ANY_VALUES, workspace, 1);
+}
+#endif
+#if OUTER && BACKWARD
 /* Member add_outer_sums of struct attn_kernel. */
 static int add_outer_sums(const struct attn_problem *problem, const void *params, const void *q, const void *k,
     const void *v, const void *out, const void *dout, int later, void *workspace)
@@ -108,9 +122,14 @@ const struct attn_kernel SPEC_kernel = {
     .before = BEFORE, .after = AFTER, .period = PERIOD, .names_heads = NAMES_HEADS,
     .names_sequences = NAMES_SEQUENCES, .in_parts = IN_PARTS,
     .saved_power = SAVED_POWER, .has_sink = HAS_SINK, .open_keys = OPEN_KEYS, .end_of_keys = END_OF_KEYS,
+#if WHOLE
+    .key_sums = key_sums, .add_key_sums = add_key_sums,
+#endif
 #if OUTER
-    .outer_sums = outer_sums_bytes, .add_outer_sums = add_outer_sums, .outer_chunk = OUTER_CHUNK,
     .outer_adds = OUTER_ADDS,
+#endif
+#if OUTER && BACKWARD
+    .outer_sums = outer_sums_bytes, .add_outer_sums = add_outer_sums, .outer_chunk = OUTER_CHUNK,
 #if PREFIX_GRADIENTS
     .finish_gradients = finish_gradients,
 #endif

@@ -24,6 +24,10 @@ struct version {
     /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
 #endif
+#if OUTER
+    int outer; /* enum: the version carries sums of earlier or of later tokens, or none */
+    int64_t outer_bytes; /* the bytes of these sums for a task, a multiple of 64 */
+#endif
 #if BACKWARD
     int saves;   /* forward stores values for backward */
     int (*wanted)(const struct call *); /* tells whether a call wants a gradient of this part; may be NULL */
@@ -31,8 +35,6 @@ struct version {
     int idle; /* the part has nothing to compute */
 #endif
 #if OUTER
-    int outer; /* enum: the part carries sums of earlier or of later tokens, or none */
-    int64_t outer_bytes; /* the bytes of these sums for a task, a multiple of 64 */
     /* adds: bit k is set if the part runs in a call that only adds to sums of kind k; outer_results: it then computes an
        array for another part, too */
     int adds, outer_results;

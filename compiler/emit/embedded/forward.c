@@ -108,7 +108,39 @@ static int check_stored(const struct attn_problem *problem, int64_t head_dim, in
 }
 
 #endif
+#if WHOLE
+/* Returns the version that reads and adds to sums over all keys. */
+static struct version version_of_sums(void)
+{
+#if FEW
+    return version(INT64_MAX, MANY_ROWS, 0);
+#else
+    return version(INT64_MAX);
+#endif
+}
+
+/* Returns the tasks of a key/value head of this version. */
+static int64_t tasks_of_sums(const struct attn_problem *p, const struct version *v)
+{
+    return v->tile == 0 ? 1 : p->heads / max(p->kv_heads, 1);
+}
+
+/* Member key_sums of struct attn_kernel. */
+static size_t key_sums(const struct attn_problem *problem)
+{
+    if (!problem || attn_problem_check(problem, HEAD_DIM, VALUE_DIM, NULL)) return 0;
+    const struct version this = version_of_sums();
+    const size_t of_head = (size_t)(tasks_of_sums(problem, &this) * this.outer_bytes),
+        bytes = bytes_times(bytes_times(of_head, problem->kv_heads), problem->batch);
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
+/* Computes the result, or adds the keys to problem->earlier_sums if `adds`. */
+static int attend(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS,
+    void *workspace, int adds)
+#else
 int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS, void *workspace)
+#endif
 {
     if (!problem) return ATTN_EPOINTER;
     struct call call = {.params = params, ARRAY_VALUES};
@@ -126,8 +158,14 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 #if MAX_LENGTH
     if (call.p.n_q > MAX_LENGTH || call.p.n_k > MAX_LENGTH) return ATTN_ELENGTH;
 #endif
+#if WHOLE
+    if (call.p.batch == 0 || call.p.heads == 0 || (adds ? call.p.n_k == 0 : call.p.n_q == 0)) return 0;
+    if ((!adds && (ARRAY_OF_QUERIES_MISSING)) || !workspace || (call.p.n_k > 0 && (ARRAY_OF_KEYS_MISSING)))
+        return ATTN_EPOINTER;
+#else
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (ARRAY_OF_QUERIES_MISSING || !workspace || (call.p.n_k > 0 && (ARRAY_OF_KEYS_MISSING))) return ATTN_EPOINTER;
+#endif
     if (ARRAY_SHARED) return ATTN_EPOINTER;
 #if PARAMS
     const int wrong = take_params(&call);
@@ -140,14 +178,27 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 #if DELTA
     if (call.p.n_k == 0) compute_without_keys(&call);
 #endif
-#if FEW
+#if FEW && WHOLE
+    const struct version this = version(VERSION_KEYS, problem->earlier_sums ? MANY_ROWS : rows_of(&call.p), call.p.n_q);
+#elif FEW
     const struct version this = version(VERSION_KEYS, rows_of(&call.p), call.p.n_q);
 #else
     const struct version this = version(VERSION_KEYS);
 #endif
     if (!runs(&this)) return ATTN_EMACHINE;
-#if POSITIONS
+#if POSITIONS && WHOLE
+    if (this.in_keys && !problem->earlier_sums && after_keys(&call.p)) return ATTN_ELENGTH;
+#elif POSITIONS
     if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
+#endif
+#if WHOLE
+    if ((uintptr_t)problem->earlier_sums % 64) return ATTN_EALIGN;
+    if (problem->earlier_sums) {
+        call.outer = (unsigned char *)problem->earlier_sums;
+        call.outer_tasks = tasks_of_sums(&call.p, &this);
+        call.outer_head = call.outer_tasks * this.outer_bytes;
+        call.gives = call.only_sums = adds;
+    }
 #endif
 #if SHARED
     const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
@@ -155,7 +206,7 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
     if (!bytes_fit(shared)) return ATTN_ESIZE;
     size_t max_bytes = first_bytes_a_thread();
 #if SEVERAL
-    if (max_bytes_a_thread(call.p.n_k) > max_bytes) max_bytes = max_bytes_a_thread(call.p.n_k);
+    if (max_bytes_a_thread(FORWARD_KEYS) > max_bytes) max_bytes = max_bytes_a_thread(FORWARD_KEYS);
 #else
     if (bytes > max_bytes) max_bytes = bytes;
 #endif
@@ -163,7 +214,7 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 #else
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
 #if SEVERAL
-    const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
+    const size_t max_bytes = max_bytes_a_thread(FORWARD_KEYS);
 #else
     const size_t max_bytes = bytes;
 #endif
@@ -212,3 +263,10 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 #endif
 }
 
+#if WHOLE
+int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS, void *workspace)
+{
+    return attend(problem, params, ARRAY_NAMES, workspace, 0);
+}
+
+#endif

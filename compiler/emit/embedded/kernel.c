@@ -37,6 +37,10 @@ struct mask_tiles { /* the table of the tiles of masks */
 };
 
 #endif
+#if OUTER
+enum { OUTER_NONE, OUTER_EARLIER, OUTER_LATER, OUTER_TERMS };
+
+#endif
 struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_problem p;
     const struct SPEC_params *params;
@@ -73,7 +77,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
 #endif
 #endif
 #if OUTER
-    /* - outer: the caller's outer sums that the current part of backward reads, or NULL. A key/value head has
+    /* - outer: the caller's outer sums that forward or the current part of backward reads, or NULL. A key/value head has
          `outer_head` bytes of them, for `outer_tasks` tasks
        - adds: the call only adds its tokens to these sums: to those of earlier or of later tokens. OUTER_NONE: it
          computes gradients. OUTER_TERMS: it computes those of arrays that a decay reads, after the others
@@ -81,8 +85,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
        - only_sums: it computes nothing else */
     unsigned char *outer;
     int64_t outer_head, outer_tasks;
-    enum { OUTER_NONE, OUTER_EARLIER, OUTER_LATER, OUTER_TERMS } adds;
-    int gives, only_sums;
+    int adds, gives, only_sums;
 #endif
 #if OWN_PARAMS
     struct SPEC_params own; /* `params`, with arrays of integers in a state */

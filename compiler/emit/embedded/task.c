@@ -100,6 +100,11 @@ COPIES
 BODY
         }
 #endif
+#if PIECE_UNLESS_SUMMED
+    if (!outer || call->gives) { /* outer sums have all tokens, unless the call adds its own ones */
+BODY
+    }
+#endif
 #if PIECE_GIVE_OUTER
     if (call->gives) {
         if (part->number == 0) {

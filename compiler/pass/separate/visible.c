@@ -54,12 +54,13 @@ static const struct expr *last_key(const struct separation *x, const struct expr
         const struct expr *a = last_key(x, where->arg[0]), *b = last_key(x, where->arg[1]);
         return a && b ? separate_make(x, where->op == EXPR_OR ? EXPR_MAX : EXPR_MIN, a, b) : NULL;
     }
-    if ((where->op != EXPR_LE && where->op != EXPR_LT) || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->stream))
-        return NULL;
-    const struct expr *last = where->op == EXPR_LE ? where->arg[1]
-                                                   : separate_make(x, EXPR_SUB, where->arg[1], expr_int(x->m, 1)),
+    if ((where->op != EXPR_LE && where->op != EXPR_LT) || where->arg[1]->type == TYPE_REAL) return NULL;
+    const struct expr *const j = expr_leaf(x->m, EXPR_INDEX, x->stream), *const key = where->arg[0];
+    const bool shifted = key->op == EXPR_ADD && key->arg[0] == j && same_for_all(x, key->arg[1]);
+    if (key != j && !shifted) return NULL;
+    const struct expr *const end = shifted ? separate_make(x, EXPR_SUB, where->arg[1], key->arg[1]) : where->arg[1];
+    const struct expr *last = where->op == EXPR_LE ? end : separate_make(x, EXPR_SUB, end, expr_int(x->m, 1)),
                       *e = last;
-    if (last->type == TYPE_REAL) return NULL;
     while (e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT) e = e->arg[0];
     bool of_query = e == own || (e->op == EXPR_ADD && e->arg[0] == own && same_for_all(x, e->arg[1]));
     return of_query || same_for_all(x, e) ? last : NULL;

@@ -164,6 +164,10 @@ class Binding:
         """Returns True if the kernel has a state that is sums over keys."""
         return bool(self.kernel.state_chunk) and self.kernel.state_chunk(ctypes.byref(_Problem())) > 0
 
+    def has_key_sums(self) -> bool:
+        """Returns True if queries read sums over all keys, which several processes add."""
+        return bool(self.kernel.key_sums)
+
     def check_fork(self, problem: _Problem) -> None:
         """Raises RuntimeError if this call would hang. GNU's OpenMP hangs in a forked process if the parent used
         threads."""

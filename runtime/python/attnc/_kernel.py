@@ -170,7 +170,8 @@ class Kernel:
                 except SpecError:
                     self._ring.append(None)
                 else:
-                    self._ring.append(made if made.kernel.saved_power and made.kernel.period > 0 else None)
+                    travels = made.kernel.saved_power and made.kernel.period > 0
+                    self._ring.append(made if travels or made.has_key_sums() else None)
         return self._ring[0]
 
     def _with_chain(self) -> Binding | None:

@@ -123,6 +123,14 @@ class _Ranked(_Call):
                                           "an array of queries and keys")
             self.sizes["n_k"] = total
 
+    def name_wanted(self, gradients: int) -> None:
+        """Sets the pointers to wanted gradients: all processes must want the same, and an empty array has no address."""
+        wanted = {written.array.name for written in self.written}
+        for number, p in enumerate(self.binding.learned):
+            pointer = ctypes.c_void_p.from_address(gradients + number * ctypes.sizeof(ctypes.c_void_p))
+            if "d" + p.keyword in wanted and not pointer.value:
+                pointer.value = _room().of(64)
+
     def take_statistics(self, statistics: Tensor) -> None:
         """Adds an array for a number for each row of the result."""
         heads, rows = self.problem.heads, self.problem.n_q
@@ -137,6 +145,7 @@ class _Backward(_Ranked):
                  statistics: Tensor) -> None:
         super().__init__(binding, torch.get_num_threads(), seed)
         self.context, self.kernel, self.keys, self.statistics = context, kernel, keys, statistics
+        self.problem.foldable = context._foldable and binding.has_key_sums()
 
     def take_parameters(self, given: Mapping[str, Any]) -> None:
         self.take_sizes(self.keys)
@@ -146,6 +155,7 @@ class _Backward(_Ranked):
     def run(self, function: Any, workspace: Any, *arguments: Any) -> dict[str, Any]:
         transport, binding = ctypes.byref(self.context._messages.transport), self.binding
         size = _library().attn_ranks_backward_workspace(transport, ctypes.byref(binding.kernel), ctypes.byref(self.problem))
+        self.name_wanted(arguments[-1])
         self.context._meet(self.kernel, None, lambda: _library().attn_ranks_backward(
             transport, ctypes.byref(binding.kernel), ctypes.byref(self.problem), self.params, *arguments,
             _room().of(max(size, 64))))
@@ -168,11 +178,8 @@ class _BackwardOfSums(_Ranked):
         messages, binding = self.context._messages, self.binding
         transport, problem = ctypes.byref(messages.transport), ctypes.byref(self.problem)
         size = _library().attn_ranks_backward_workspace(transport, ctypes.byref(binding.kernel), problem)
-        code, wanted = 0, {written.array.name for written in self.written}
-        for number, p in enumerate(binding.learned):  # all processes must want the same; an empty array has no address
-            pointer = ctypes.c_void_p.from_address(arguments[-1] + number * ctypes.sizeof(ctypes.c_void_p))
-            if "d" + p.keyword in wanted and not pointer.value:
-                pointer.value = _room().of(64)
+        code = 0
+        self.name_wanted(arguments[-1])
 
         def call() -> int:
             nonlocal code
@@ -198,8 +205,8 @@ def _ring_of(kernel: Kernel, wanted: Sequence[bool]) -> Any:
     """Returns the kernel for attn_ranks_backward, or None if it does not compute the wanted gradients: those of arrays
     with a row for each query or key."""
     binding = kernel._with_ring()
-    if binding is None or any(is_wanted and {"n_q", "n_k"} & set(p.shape)
-                              for p, is_wanted in zip(binding.learned, wanted[3:])):
+    if binding is None or (not binding.has_key_sums() and any(is_wanted and {"n_q", "n_k"} & set(p.shape) for p, is_wanted
+                                                              in zip(binding.learned, wanted[3:]))):
         return None
     return binding
 
@@ -444,7 +451,7 @@ class ContextParallel:
             total = self._total(k) if _needs_total(binding) else 0
             given = self._with_all_ids(binding, given)
             call = _Ranked(binding, torch.get_num_threads(), seed)
-            call.problem.foldable = self._foldable and binding.has_sums()
+            call.problem.foldable = self._foldable and (binding.has_sums() or binding.has_key_sums())
             arrays = call.take(q, k, v, given, total)
             if ring is not None and saved is not None:
                 call.take_statistics(saved)
@@ -485,7 +492,7 @@ class ContextParallel:
                 self._fail(kernel, error)
             raise
         # attn_ranks_backward has added the parts of all processes, except for rows of tokens
-        rows = {"dq", "dk", "dv", *("d" + p.keyword for p in binding.learned if "n_k" in p.shape)}
+        rows = {"dq", "dk", "dv", *("d" + p.keyword for p in binding.learned if {"n_q", "n_k"} & set(p.shape))}
         return [getattr(result, name) if name in rows else getattr(result, name) / len(self._messages.processes)
                 for name in names]
 
