@@ -336,11 +336,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     int targets = 0;
     for (int t = 0; p->spec && t < o->targets; t++)
         targets += target_versions(arena, o->target[t], p->spec->dtype, target + targets);
-    for (int t = 0; t < targets && o->only_here && !o->named_targets; t++) {
-        if (!target_runs(target[t])) continue;
-        target[0] = target[t];
-        targets = 1;
-    }
+    if (o->only_here && !o->named_targets) targets = targets_to_load(target, targets, target_runs);
     struct diagnostics *of_schedule = d;
     if (good && o->tuned && !o->schedule) good = tuned_schedule(p, file, o, &of_schedule, status);
     good = good && versions_make(p, target, targets, o, d, of_schedule);

@@ -6,6 +6,10 @@
 #include "../support/support.h"
 #include "../target/target.h"
 
+/* Moves the best target that this machine runs to the front of `target`, and after it the same target with fewer
+   features: a kernel may use none of the features. Returns the number of these targets. Tests replace target_runs by
+   another `runs`. (versions.c) */
+int targets_to_load(const struct target **target, int targets, bool (*runs)(const struct target *));
 /* Makes all compilations and versions of a unit. Returns false after an error. Errors about knobs are added to
    `schedule`, and other errors to `d`. (versions.c) */
 bool versions_make(struct unit *p, const struct target *const *target, int targets, const struct options *o,

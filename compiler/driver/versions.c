@@ -401,11 +401,20 @@ static bool no_gradients(const struct maker *x)
     return false;
 }
 
+int targets_to_load(const struct target **target, int targets, bool (*runs)(const struct target *))
+{
+    int kept = 0;
+    for (int t = 0; t < targets; t++)
+        if (runs(target[t]) && (kept == 0 || strcmp(target[t]->name, target[0]->name) == 0)) target[kept++] = target[t];
+    return kept;
+}
+
 bool versions_make(struct unit *p, const struct target *const *target, int targets, const struct options *o,
                    struct diagnostics *d, struct diagnostics *schedule)
 {
     const struct spec *spec = p->spec;
     const int entries = spec->schedules ? spec->schedules : 1;
+    const bool one = o->only_here && !o->named_targets; /* without a target's idle features, the next target has code */
     struct maker maker = {p, o, d, true}, *x = &maker;
     for (int t = 0; t < targets && x->good; t++) make_defaults(x, target[t], t == 0 && !spec->schedules);
     if (!x->good) return false;
@@ -445,6 +454,7 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
         if (x->good) drop_idle(p, first, first_version);
         if (x->good && p->compilations > first) add_few(x, target[t], &by_default[t], first_version, t == 0);
         if (x->good && p->compilations > first) add_heads(x, target[t], first_version, t == 0);
+        if (one && p->compilations > 0) break;
     }
     if (x->good) make_all_first(x);
     if (!x->good) return false;
