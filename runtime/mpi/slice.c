@@ -108,10 +108,11 @@ void part_of_params(const struct attn_kernel *kernel, const struct attn_problem 
                     const void *params, void *to)
 {
     unsigned char *const memory = (unsigned char *)to;
-    unsigned char *const strides = kernel->strides_bytes ? memory + whole_lines(kernel->params_bytes) : NULL;
+    unsigned char *strides = NULL;
     memcpy(memory, params, kernel->params_bytes);
-    if (strides) {
+    if (kernel->strides_bytes) {
         const void *given;
+        strides = memory + whole_lines(kernel->params_bytes);
         memcpy(&given, memory + kernel->strides, sizeof given);
         memset(strides, 0, kernel->strides_bytes);
         if (given) memcpy(strides, given, kernel->strides_bytes);

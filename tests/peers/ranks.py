@@ -2,7 +2,7 @@
 """Compares the time of ranks with a simulated link with the time that `attnc explain --ranks` expects.
 
     ranks.py                               100 Gbit/s and 2 us, then 10 Gbit/s and 50 us
-    ranks.py --link 1.25GB/s,10us --n 64k --heads 8 --ranks 1,2
+    ranks.py --link 1.25GB/s,10us --n 65536 --heads 8 --ranks 1,2
 
 Ranks are threads of this process, with one core each; other programs must not run meanwhile. A message arrives after
 the link's latency and the time of its bytes. For each kernel, the table has
@@ -99,7 +99,7 @@ def rows_of(label, library, folder, o):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--link', action='append', metavar='RATE,LATENCY', help='default: 12.5GB/s,2us and 1.25GB/s,50us')
-    parser.add_argument('--n', type=int, default=32768, help='tokens of all ranks (default: %(default)s)')
+    parser.add_argument('--n', type=int, default=32768, metavar='N', help='tokens of all ranks (default: %(default)s)')
     parser.add_argument('--heads', type=int, default=8, help='default: %(default)s')
     parser.add_argument('--ranks', type=lambda text: [int(word) for word in text.split(',')], default=[2], metavar='LIST',
                         help='numbers of ranks, up to that of cores (default: 2)')
