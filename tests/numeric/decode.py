@@ -24,11 +24,12 @@ from answers import draw
 from kernel import SANITIZED, Objects, Pages, Problem, State, best_target, compiled, with_report
 from processor import missing_flags
 from recurrence import recurrence
-from suite import ROOT, WHOLE, Skip, Suite, check, compiler, execute
+from suite import ROOT, WHOLE, Failure, Skip, Suite, check, compiler, execute
 
 SPECS = os.path.join(ROOT, 'specs')
 CAPACITY, SINGLE = 170, 10
 WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wconversion', '-Werror']
+LATER_KEYS = 'under this mask a query may see keys after its own position'   # attnc does not decode it
 ONE_TILE = 96   # chunks up to this number of keys are one tile
 EFOLD, ESTATE, ECAPACITY, ELENGTH, EPROBLEM, EPOINTER, EPAGES, EALIGN = -15, -12, -13, -14, -1, -2, -18, -6
 
@@ -364,11 +365,13 @@ class Grown:
             self.spec['mask'] = 'causal'
         path = os.path.join(folder, name + '.yaml')
         self.write(path)
-        # The mask has later keys, which attnc refuses to decode.
-        if execute([suite.attnc, path, '--stdout', '--emit', 'h']).returncode:
+        try:
+            self.kernel = compiled(suite, path, folder, target, level, compiler('clang'))
+        except Failure as failure:
+            if LATER_KEYS not in str(failure): raise
             self.spec['mask'] = {'all': ['causal', self.spec['mask']]}
             self.write(path)
-        self.kernel = compiled(suite, path, folder, target, level, compiler('clang'))
+            self.kernel = compiled(suite, path, folder, target, level, compiler('clang'))
         self.spec = definitions.load(path)
         with open(path[:-5] + '.c') as f:
             chunk = re.search(r'[.]chunk = (\d+)', f.read())
@@ -604,6 +607,7 @@ def models(folder, suite, name, operations, rewind=0):
     """Runs random operations: appends tokens, copies sequences within a state and to another state, saves and loads
     states, and truncates sequences. Appended tokens must give the rows that forward gives for the whole list.
     Some rows are compared."""
+    if not WHOLE: operations = min(operations, 110)
     x = Grown(suite, folder, name, OWN[name], n=LONG.get(name, CAPACITY))
     rng = np.random.default_rng(3)
     states = [Tokens(x, rewind), Tokens(x, rewind)]

@@ -1,5 +1,6 @@
 """Compiles a kernel into a shared library, and calls it with NumPy arrays."""
 import ctypes
+import hashlib
 import os
 import shutil
 import threading
@@ -441,10 +442,22 @@ def usual(n):
     return ('-O2' if optimised(n, 12) else '-O0'), compiler('gcc' if optimised(n, 24) else 'clang')
 
 
+LIBRARIES, LOCK = {}, threading.Lock()   # the libraries of this process, by their C and the command that compiles it
+
+
 def compiled(suite, path, folder, target, level='-O2', cc='cc'):
-    """Returns the kernel of a spec, compiled with a user's flags."""
+    """Returns the kernel of a spec, compiled with a user's flags. Cases with equal C share a library."""
     name = os.path.basename(path)[:-5]
     done_well([suite.attnc, path, '-o', folder, '--target', target], folder)
-    for line in quick.lines(cc, [level, '-I', RUNTIME, '-I', folder], name + '.c', 'kernel.so', *runtime_objects(suite)):
-        done_well(line, folder)
-    return Kernel(os.path.join(folder, 'kernel.so'), name)
+    with open(os.path.join(folder, name + '.c'), 'rb') as f: text = f.read()
+    key = hashlib.sha256(b'\0'.join([cc.encode(), level.encode(), text])).hexdigest()[:24]
+
+    def make():
+        os.makedirs(os.path.join(suite.folder, 'libraries'), exist_ok=True)
+        library = os.path.join(suite.folder, 'libraries', key + '.so')
+        for line in quick.lines(cc, [level, '-I', RUNTIME, '-I', folder], name + '.c', library, *runtime_objects(suite)):
+            done_well(line, folder)
+        os.remove(library + '.o')
+        return library
+    with LOCK: made = LIBRARIES.setdefault(key, Made())
+    return Kernel(made.once(key, make), name)
