@@ -135,23 +135,26 @@ def lines(cc, options, source, library, *objects):
             ['ld', '-shared', '-Bsymbolic', '-o', library, library + '.o', *objects, *libraries(cc)])
 
 
-def compiler(folder):
-    """Writes a compiler to the folder, which becomes the first of $PATH. Returns its name for $ATTNC_CC, which is split at
-    blanks, so it cannot be a path."""
-    path = os.path.join(folder, 'quick-cc')
-    words = {'cc': REAL, 'libraries': shlex.join(libraries(REAL)), 'headers': shlex.quote(compiled_headers(REAL))}
-    with open(path, 'w') as f: f.write(SCRIPT % words)
-    os.chmod(path, 0o755)
-    os.environ['PATH'] = folder + os.pathsep + os.environ['PATH']
+def compiler():
+    """Writes a compiler to a folder, which becomes the first of $PATH. Returns its name for $ATTNC_CC, which is split at
+    blanks, so it cannot be a path. All suites have the same file, because names in the cache of kernels depend on it."""
+    text = SCRIPT % {'cc': REAL, 'libraries': shlex.join(libraries(REAL)), 'headers': shlex.quote(compiled_headers(REAL))}
+    with shared(text) as folder:
+        path = os.path.join(folder, 'quick-cc')
+        if not os.path.exists(path):
+            with open(path + '.new', 'w') as f: f.write(text)
+            os.chmod(path + '.new', 0o755)
+            os.rename(path + '.new', path)
+    if folder not in os.environ['PATH'].split(os.pathsep): os.environ['PATH'] = folder + os.pathsep + os.environ['PATH']
     return 'quick-cc'
 
 
 def environment(folder, **more):
     """Returns the variables for an attnc that keeps kernels in the folder and compiles them in this way."""
-    name = compiler(folder)
+    name = compiler()
     return dict(os.environ, XDG_CACHE_HOME=os.path.join(folder, 'cache'), ATTNC_CC=name, **more)
 
 
-def short(folder):
+def short():
     """Returns the variables for an attnc that compiles in this way and measures the machine briefly."""
-    return {'ATTNC_CC': compiler(folder), 'ATTNC_CFLAGS': '-O0 -DATTN_SHORT_PROBE'}
+    return {'ATTNC_CC': compiler(), 'ATTNC_CFLAGS': '-O0 -DATTN_SHORT_PROBE'}

@@ -565,7 +565,7 @@ def main():
     os.mkdir(suite.quick)
     with open(suite.quick + '/cc', 'w') as f: f.write('#!/bin/sh\nexec %s "$@" -O0\n' % compiler('clang'))
     os.chmod(suite.quick + '/cc', 0o755)
-    suite.short = {} if suite.options.list else quick.short(suite.folder)
+    suite.short = {} if suite.options.list else quick.short()
     for function, arguments in CASES:
         name = '-'.join([function.__name__, *arguments[1:]])
         suite.case(name.replace(' ', '_'), one, suite, function, *arguments)

@@ -678,7 +678,7 @@ def run(folder, suite, function):
 def main():
     suite = Suite(__doc__.split('\n\n')[0],
                   lambda p: p.add_argument('--update', action='store_true', help='rewrite expected/*.txt'))
-    suite.compiler = quick.short(suite.folder)
+    suite.compiler = quick.short()
     for function in CASES:
         suite.case(function.__name__, run, suite, function)
     messages.register(suite)

@@ -1,9 +1,6 @@
 """Functions that the cases of the Python package share."""
-import atexit
 import os
-import shutil
 import sys
-import tempfile
 
 sys.dont_write_bytecode = sys.pycache_prefix is None
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -12,9 +9,7 @@ import quick
 
 # kernels of tests need not be fast, and idle threads must not take cores from other tests
 os.environ['ATTNC_CFLAGS'] = '-O0'
-HELD = tempfile.mkdtemp()
-os.environ['ATTNC_CC'] = quick.compiler(HELD)
-atexit.register(shutil.rmtree, HELD, True)
+os.environ['ATTNC_CC'] = quick.compiler()
 os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
 os.environ.setdefault('TORCHINDUCTOR_VEC_ISA_OK', '0')   # to find the processor's vectors takes longer than the tests
 os.environ.setdefault('TORCHINDUCTOR_COMPILE_THREADS', '1')   # more would start processes, each of which loads PyTorch
@@ -22,7 +17,7 @@ os.environ.setdefault('TORCHINDUCTOR_COMPILE_THREADS', '1')   # more would start
 import numpy as np
 
 import attnc
-from suite import Failure, Skip, Suite, check, compiler, execute
+from suite import WHOLE, Failure, Skip, Suite, check, compiler, execute
 
 CASES = []
 

@@ -304,7 +304,7 @@ def usage(suite, folder):
 
 def main():
     suite = Suite(__doc__)
-    os.environ.update(quick.short(suite.folder))
+    os.environ.update(quick.short())
     for name, function in (('search', searches), ('tuned', tuned), ('strategies', interpreted_strategies),
                            ('same_order', same_order), ('resume', resumes), ('storm', storm),
                            ('two_at_once', two_at_once), ('shards', shards), ('ranks', ranks), ('broken_databases', broken_databases),
