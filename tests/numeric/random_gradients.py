@@ -304,7 +304,7 @@ def case(folder, suite, draws):
 def main():
     def more(parser):
         add = parser.add_argument
-        add('--count', type=int, default=150 if WHOLE else 60, help='specs (default: %(default)s)')
+        add('--count', type=int, default=150 if WHOLE else 45, help='specs (default: %(default)s)')
         add('--seed', type=int, default=1, help='other specs (default: 1)')
         add('--shrink', type=float, default=60, metavar='SECONDS', help='for making smaller what fails (default: 60)')
         add('--spec', metavar='FILE', help='this spec alone; what a failure prints as a comment says how it is run')
