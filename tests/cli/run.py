@@ -34,7 +34,7 @@ import quick
 import schedules
 from cases import POLYNOMIAL, SKETCH, SOFTMAX, WRONG, Place, temporary_files
 from stored import rounded
-from suite import ROOT, Failure, Skip, Suite, check, execute, obeying_modes
+from suite import ROOT, WHOLE, Failure, Skip, Suite, check, execute, obeying_modes
 
 RUN = messages.RUN[:-1]
 CASES = []
@@ -252,7 +252,8 @@ def standalone_needs_no_runtime(place):
     for compiler in 'gcc', 'clang-19':
         if not shutil.which(compiler):
             continue
-        for s in specs:
+        for n, s in enumerate(specs):   # clang compiles every second one again
+            if n % 2 == 0 and not WHOLE and os.path.exists(place.path('out/%s.o' % s)): continue
             text = place.read('out/%s.c' % s).decode()
             check(not re.search(r'#include <attn|#include "', text), s + ' includes what is not standard')
             check('.yaml --target x86-64-v3,generic --standalone' in text.split('*/')[0],
@@ -637,7 +638,7 @@ def awkward_specs_compile(place):
                 timeout=300)
     place.attnc('check', 'any.yaml', '--target', 'generic', '--set', 'schedule.tile_k=1',
                 '--set', 'similarity.softmax.bias=dense', timeout=300)
-    place.attnc('check', 'any.yaml', '--target', 'generic,native', timeout=300)
+    place.attnc('check', 'any.yaml', '--target', 'generic,native', *([] if WHOLE else ['--lengths', '1,40']), timeout=300)
     place.write('windows.yaml', SOFTMAX.replace('mask: causal\n', '') + 'mask: {all: [%s]}\n'
                 % ', '.join('{window: {left: %d, right: %d}}' % (k + 40, 99 - k) for k in range(60)))
     # This check takes 3 s, or longer on a busy machine.

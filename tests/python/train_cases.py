@@ -48,11 +48,11 @@ def curve(folder, run, stops=(), text=''):
 
 @case
 def quick(folder):
-    """Trains some of the attentions of --quick: carried states and quadratic forms, coefficients, learned and random
-    features, and the control."""
+    """Trains some of the attentions of --quick: carried states and quadratic forms, coefficients, learned features
+    and the control. `./dev test whole` adds random features."""
     status, out, err = say(folder, '--quick', '--list')
     check(status == 0 and len(out.splitlines()) == 12, '%d\n%s%s' % (status, out, err))
-    names = 'learned 2', 'control', 'hedgehog', 'polysketch random', 'window'
+    names = ['learned 2', 'control', 'hedgehog', 'window', *['polysketch random'] * WHOLE]
     status, out, err = say(folder, '--quick', *(word for name in names for word in ('--only', name)))
     lines = out.splitlines()
     check(status == 0, 'exit status %d\n%s%s' % (status, out, err[-2000:]))

@@ -19,10 +19,10 @@ import yaml
 
 import kept
 import quick
-from suite import Suite, check, execute
+from suite import WHOLE, Suite, check, execute
 from tuning import SPEC, TILE_32, Tuning, compiler, finished, runs_of
 
-KILLS = int(os.environ.get('ATTNC_TEST_KILLS', '12'))
+KILLS = int(os.environ.get('ATTNC_TEST_KILLS', '12' if WHOLE else '6'))
 
 
 # ---- a search
@@ -62,7 +62,7 @@ def interpreted_strategies(suite, folder):
     t = Tuning(suite, folder)
     for strategy in ('exhaustive', 'random', 'halving', 'model'):
         db = strategy + '.db'
-        t.call('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--trials', 8, '--strategy', strategy,
+        t.call('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--trials', 8 if WHOLE else 4, '--strategy', strategy,
                '--db', db, '--time', 60)
         check(len(t.trials(db)) >= 2, strategy)
 
