@@ -193,7 +193,7 @@ static void print_needs(const struct shared *s)
                s->state, (long long)s->slices, has_statistics ? "" : "; this needs emit: [forward, statistics]");
     else if (s->c)
         printf("  a state of %.0f bytes goes from rank to rank, in up to %lld slices of heads%s\n", s->state,
-               (long long)s->slices, decodes ? "" : "; this needs emit: [forward, decode]");
+               (long long)s->slices, decodes || s->unit->sums_keys ? "" : "; this needs emit: [forward, decode]");
     else
         printf("  keys and values go from rank to rank, %.0f bytes a token; times are of the last rank%s\n", s->row,
                has_statistics ? "" : "; this needs emit: [forward, statistics]");

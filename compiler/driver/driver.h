@@ -50,9 +50,9 @@ struct unit {
     /* backwards, parts: the number of versions and of parts of the gradients; saved: arrays that forward saves;
        row_sums: arrays of row sums */
     int backwards, parts, saved, row_sums;
-    bool saves_solution; /* forward also saves SAVED_SOLUTION */
-    int64_t outer_chunk; /* as in struct attn_kernel; 0: the kernel takes no outer sums */
-    bool sums_whole;     /* outer sums are those over all tokens */
+    bool saves_solution;        /* forward also saves SAVED_SOLUTION */
+    int64_t outer_chunk;        /* as in struct attn_kernel; 0: the kernel takes no outer sums */
+    bool sums_keys, sums_whole; /* as in struct emission */
     /* If a state holds sums, these are the versions that extend it, one for each target. */
     struct version extend[MAX_VERSIONS];
     int extends;

@@ -99,6 +99,7 @@ static const struct emission *emission_of(const struct unit *p)
                            .row_sums = p->row_sums,
                            .saves_solution = p->saves_solution,
                            .outer_chunk = p->outer_chunk,
+                           .sums_keys = p->sums_keys,
                            .sums_whole = p->sums_whole,
                            .distances = p->distances,
                            .standalone = p->standalone};
@@ -245,18 +246,41 @@ static bool may_show_same_keys(const struct mask *mask)
     return same;
 }
 
-/* Whether a call of a linear form may have sums over all keys of a sequence. */
-static bool can_sum_whole(const struct spec *spec)
+/* Whether a mask hides keys from all queries, and later keys from each query. */
+static bool shows_earlier_keys(const struct mask *mask)
+{
+    bool shows = mask && mask->kind == MASK_ALL && mask_requires(mask, MASK_CAUSAL);
+    for (int k = 0; shows && k < mask->parts; k++) {
+        const enum mask_kind kind = mask->part[k]->kind;
+        shows = kind == MASK_CAUSAL || kind == MASK_LENGTHS || kind == MASK_PREFIX || kind == MASK_NONE;
+    }
+    return shows;
+}
+
+/* Whether a call of a linear form may have sums over keys of a sequence. */
+static bool can_sum_keys(const struct spec *spec)
 {
     return spec->emit & EMIT_STATISTICS && !(spec->emit & EMIT_DECODE) && adds_up(spec) && !spec->linformer &&
            !spec_has_storage(spec) && spec->similarity.kind != SIMILARITY_SOFTMAX &&
-           spec->algorithm != ALGORITHM_QUADRATIC && may_show_same_keys(spec->mask);
+           spec->algorithm != ALGORITHM_QUADRATIC && (may_show_same_keys(spec->mask) || shows_earlier_keys(spec->mask));
 }
 
 /* Whether such a call needs positions that count from problem.first_key. */
 static bool sums_name_positions(const struct unit *p)
 {
-    return can_sum_whole(p->spec) && (distances_of(p->graph).period != 1 || weight_names_positions(p->spec));
+    return can_sum_keys(p->spec) && (distances_of(p->graph).period != 1 || weight_names_positions(p->spec));
+}
+
+/* Returns the conditions of the mask on keys alone. */
+static const struct mask *keys_of_mask(const struct unit *p)
+{
+    struct mask *const keys = arena_alloc(p->arena, sizeof *keys);
+    *keys = *p->spec->mask;
+    keys->part = arena_alloc(p->arena, (size_t)keys->parts * sizeof *keys->part);
+    keys->parts = 0;
+    for (int k = 0; k < p->spec->mask->parts; k++)
+        if (p->spec->mask->part[k]->kind != MASK_CAUSAL) keys->part[keys->parts++] = p->spec->mask->part[k];
+    return keys;
 }
 
 /* Makes positions count from problem.first_key, if a call can then have some keys or tokens of a sequence. */
@@ -268,6 +292,7 @@ static void count_in_parts(struct unit *p, struct diagnostics *d)
     struct spec *const spec = arena_alloc(p->arena, sizeof *spec);
     *spec = *p->spec;
     spec->in_parts = true;
+    if (!of_keys && sums_name_positions(p) && shows_earlier_keys(spec->mask)) spec->key_mask = keys_of_mask(p);
     parts.spec = spec;
     parts.graph = build_graph(p->arena, spec, d);
     if (!parts.graph) return;
@@ -275,21 +300,24 @@ static void count_in_parts(struct unit *p, struct diagnostics *d)
     const bool moves = p->spec->emit & EMIT_STATISTICS ? parts.distances.period : part_period(parts.graph);
     if (!moves) return;
     p->spec->in_parts = true;
+    p->spec->key_mask = spec->key_mask;
     p->graph = parts.graph;
     p->arrays = kernel_arrays(p->spec, p->graph);
     p->distances = parts.distances;
 }
 
-/* Lets calls have some keys of a sequence, and read sums over all of them, if all queries read such sums. */
-static void take_whole_sums(struct unit *p)
+/* Lets calls have some keys of a sequence, and read sums over all of them or over earlier ones. */
+static void take_key_sums(struct unit *p)
 {
     const struct spec *const spec = p->spec;
-    p->sums_whole = can_sum_whole(spec) && (spec->in_parts || !weight_names_positions(spec)) &&
-                    distances_of(p->graph).period == 1 &&
-                    emit_sums_whole(p->version, p->versions, p->backward, p->backwards);
-    if (p->sums_whole) p->outer_chunk = 1;
+    const bool can = can_sum_keys(spec) && (spec->in_parts || !weight_names_positions(spec)) &&
+                     distances_of(p->graph).period == 1;
+    p->sums_whole = can && emit_sums_whole(p->version, p->versions, p->backward, p->backwards);
+    p->sums_keys = p->sums_whole || (can && shows_earlier_keys(spec->mask) &&
+                                     emit_sums_earlier(p->version, p->versions, p->backward, p->backwards));
+    if (p->sums_keys) p->outer_chunk = 1;
     /* another linear form counts positions from key 0 of a call, so its results for parts of the keys do not merge */
-    for (int v = 0; v < p->versions && spec->in_parts && spec->emit & EMIT_STATISTICS && !p->sums_whole; v++)
+    for (int v = 0; v < p->versions && spec->in_parts && spec->emit & EMIT_STATISTICS && !p->sums_keys; v++)
         if (p->version[v].c->program.linear) p->distances.period = 0;
 }
 
@@ -341,7 +369,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     if (good && o->tuned && !o->schedule) good = tuned_schedule(p, file, o, &of_schedule, status);
     good = good && versions_make(p, target, targets, o, d, of_schedule);
     if (good) p->distances.saved_power = saved_power_of(p);
-    if (good) take_whole_sums(p);
+    if (good) take_key_sums(p);
     if (!good && p->asked & EMIT_BACKWARD && diagnostics_errors(d))
         diagnostics_note(d, (struct position){0, 0},
                          "--backward asks for gradients, as 'emit: [forward, backward]' does");

@@ -73,7 +73,9 @@ struct emission {
     int saved, row_sums;
     bool saves_solution; /* forward also saves SAVED_SOLUTION */
     int64_t outer_chunk; /* as in struct attn_kernel; 0: the kernel takes no outer sums */
-    bool sums_whole;     /* outer sums are those over all tokens (emit_sums_whole) */
+    /* sums_keys: forward takes sums over keys from the caller, as backward takes outer sums; sums_whole: these are sums
+       over all tokens (emit_sums_whole), not over earlier and later ones (emit_sums_earlier) */
+    bool sums_keys, sums_whole;
     struct distances distances;
     bool standalone;
 };
@@ -95,6 +97,8 @@ int64_t emit_outer_chunk(const struct version *backward, int backwards, int64_t 
 /* Returns whether all queries read the sums over all keys, in forward and in each part of backward for any number of
    keys. (outer.c) */
 bool emit_sums_whole(const struct version *version, int versions, const struct version *backward, int backwards);
+/* Returns whether queries read sums over earlier keys, and backward takes outer sums that may begin at any token. */
+bool emit_sums_earlier(const struct version *version, int versions, const struct version *backward, int backwards);
 /* Returns the bytes of the sums over keys of a head, or 0 if queries read other sums than those over all keys. */
 int64_t emit_key_sums_bytes(const struct compilation *c);
 /* Returns whether the loops over tasks include an axis of this size. */

@@ -64,11 +64,12 @@ static void set_positions(struct template_names *t, const struct emitted_file *e
     const char *const of_call = positions ? "keys_of_version(&call.p)" : "call.p.n_k",
                       *const of_part = positions ? "keys_of_version(&call->p)" : "call->p.n_k";
     /* the parts that read outer sums are those for any number of keys */
-    const bool whole = e->p->sums_whole;
+    const bool sums = e->p->sums_keys;
     template_set(t, "VERSION_KEYS",
-                 whole ? arena_printf(t->arena, "call.p.earlier_sums ? INT64_MAX : %s", of_call) : of_call);
-    template_set(t, "FORWARD_KEYS", whole ? "problem->earlier_sums ? INT64_MAX : problem->n_k" : "problem->n_k");
-    template_set_number(t, "WHOLE", whole);
+                 sums ? arena_printf(t->arena, "call.p.earlier_sums ? INT64_MAX : %s", of_call) : of_call);
+    template_set(t, "FORWARD_KEYS", sums ? "problem->earlier_sums ? INT64_MAX : problem->n_k" : "problem->n_k");
+    template_set_number(t, "KEY_SUMS", sums);
+    template_set_number(t, "WHOLE", e->p->sums_whole);
     template_set(t, "GRADIENT_KEYS",
                  outer ? arena_printf(t->arena, "call.p.earlier_sums ? INT64_MAX : %s", of_call) : of_call);
     template_set(t, "PART_KEYS",

@@ -38,7 +38,7 @@ static void includes(const struct emitted_file *e, struct text *out)
         "\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n%s\n",
         arena_printf(e->c[0]->graph->module->arena, "%s%s%s",
                      emit_any_waits(e->c, e->compilations) ? "#ifdef __unix__\n#include <sched.h>\n#endif\n" : "",
-                     emit_any_in_order(e->c, e->compilations) || e->p->sums_whole || e->p->spec->emit & EMIT_DECODE ||
+                     emit_any_in_order(e->c, e->compilations) || e->p->sums_keys || e->p->spec->emit & EMIT_DECODE ||
                              e->p->spec->rate
                          ? "#include <string.h>\n"
                          : "",

@@ -36,10 +36,10 @@ bool emit_reads_whole(const struct loops *l)
     return whole;
 }
 
-/* Returns whether forward carries sums over keys, which queries read after all keys. */
+/* Returns whether forward carries sums over keys. */
 static bool carries_keys(const struct compilation *c)
 {
-    return program_is_forward(&c->program) && c->program.linear && c->loops && emit_reads_whole(c->loops) &&
+    return program_is_forward(&c->program) && c->program.linear && c->loops && emit_in_phases(c->loops) &&
            !emit_sums_queries(c->loops);
 }
 
@@ -215,13 +215,18 @@ int64_t emit_outer_chunk(const struct version *backward, int backwards, int64_t 
     return chunk;
 }
 
-/* Returns whether each target's version for any number of keys sums all keys before queries read them. */
-static bool sums_all_keys(const struct version *version, int versions)
+/* Returns whether each target's version for any number of keys carries sums over keys: over all keys before queries
+   read them, or over earlier keys. */
+static bool sums_keys(const struct version *version, int versions, bool whole)
 {
     bool all = versions > 0;
     for (int k = 0; k < versions; k++) {
+        const struct compilation *const c = version[k].c;
         const bool last = k + 1 == versions || version[k + 1].target != version[k].target;
-        if (last) all &= carries_keys(version[k].c) && has_tasks_of_heads(version[k].c->loops);
+        if (!last) continue;
+        all &= carries_keys(c) && has_tasks_of_heads(c->loops) && emit_reads_whole(c->loops) == whole &&
+               !c->separated.reach && !c->separated.early_chunks;
+        for (int v = 0; v < c->graph->values; v++) all &= !c->graph->value[v].keep;
     }
     return all;
 }
@@ -243,7 +248,12 @@ static bool parts_sum_all(const struct version *backward, int backwards)
 
 bool emit_sums_whole(const struct version *version, int versions, const struct version *backward, int backwards)
 {
-    return sums_all_keys(version, versions) && parts_sum_all(backward, backwards);
+    return sums_keys(version, versions, true) && parts_sum_all(backward, backwards);
+}
+
+bool emit_sums_earlier(const struct version *version, int versions, const struct version *backward, int backwards)
+{
+    return sums_keys(version, versions, false) && (!backwards || emit_outer_chunk(backward, backwards, 1) == 1);
 }
 
 static bool adds_only(const struct compilation *c)
@@ -259,14 +269,14 @@ bool emit_outer_adds(const struct emission *p)
     bool adds = true;
     for (int k = 0; k < p->backwards; k++)
         if (p->backward[k].c && carries(p->backward[k].c)) adds &= adds_only(p->backward[k].c);
-    for (int k = 0; k < p->versions && p->sums_whole; k++)
+    for (int k = 0; k < p->versions && p->sums_keys; k++)
         if (carries_keys(p->version[k].c)) adds &= adds_only(p->version[k].c);
     return adds;
 }
 
 bool emit_carries_outer(const struct emission *p, const struct compilation *c)
 {
-    return p->outer_chunk > 0 && (carries(c) || (p->sums_whole && carries_keys(c)));
+    return p->outer_chunk > 0 && (carries(c) || (p->sums_keys && carries_keys(c)));
 }
 
 /* Marks the arrays of the carried states: those that the loops between the first loop over a window's chunks and the
@@ -311,7 +321,7 @@ int64_t emit_outer_bytes(const struct loops *l)
 
 int64_t emit_key_sums_bytes(const struct compilation *c)
 {
-    return carries_keys(c) ? emit_outer_bytes(c->loops) : 0;
+    return carries_keys(c) && emit_reads_whole(c->loops) ? emit_outer_bytes(c->loops) : 0;
 }
 
 const char *emit_outer_modes(const struct emission *p, const struct compilation *c)

@@ -171,6 +171,8 @@ struct spec {
     unsigned emit;
     bool in_parts; /* positions count from problem.first_key, because a call may have some keys of a sequence. Set by
                       the driver */
+    const struct mask *key_mask; /* the conditions of `mask` on keys alone, if weights are 0 where they do not hold and
+                                    the rest of `mask` is causal, or NULL. Set by the driver */
     struct user_arrays arrays;
     struct schedule *schedule; /* in ascending order of `from` */
     int schedules;             /* 0: the compiler chooses everything */

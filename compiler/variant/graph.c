@@ -35,6 +35,27 @@ static int drop(struct builder *x, int w)
     return graph_map(x->g, v.rank, v.axes, v.operands, v.operand, build_mul(x, v.expr, factor));
 }
 
+/* ---- masks that hide keys from all queries ---- */
+
+/* Returns the weights w, or 0 for keys that spec->key_mask hides. Then the states of a linear form have no such keys,
+   and the sums of a part of the tokens are those of a causal mask. */
+static int without_hidden(struct builder *x, int w)
+{
+    const struct expr *const factor = build_choose(x, build_mask(x, x->spec->key_mask), build_real(x, 1),
+                                                   build_real(x, 0));
+    const struct value v = x->g->value[w];
+    if (v.op != GRAPH_MAP) return build_map_over(x, &v, v.rank, 1, &w, build_mul(x, build_operand(x, 0), factor));
+    return graph_map(x->g, v.rank, v.axes, v.operands, v.operand, build_mul(x, v.expr, factor));
+}
+
+/* Returns k or v with zeros for these keys, which may have any contents. */
+static int hidden_as_zeros(struct builder *x, int of, int element)
+{
+    const struct ref rows = graph_ref(x->g, of, NULL);
+    return graph_map(x->g, 4, (int[]){x->b, x->kv, x->j, element}, 1, &rows,
+                     build_choose(x, build_mask(x, x->spec->key_mask), build_operand(x, 0), build_real(x, 0)));
+}
+
 /* ---- the denominator ---- */
 
 static const struct expr *sink_mode_is(struct builder *x, int64_t mode)
@@ -128,6 +149,7 @@ static struct graph *build_all(struct arena *arena, const struct spec *spec, boo
     }
     if (spec->values_are_keys && !prepared) /* A state stores prepared keys, so its values are separate. */
         x->g->value[v].within = (struct within){"k", x->d};
+    if (spec->key_mask) k = hidden_as_zeros(x, k, x->d), v = hidden_as_zeros(x, v, x->e);
     if (!prepared) /* This is a separate statement, because the order of calls decides the numbers of values. */
         k = build_prepared(x, k, false, x->j);
     q = build_prepared(x, q, true, x->i);
@@ -141,7 +163,10 @@ static struct graph *build_all(struct arena *arena, const struct spec *spec, boo
     if (v < 0 || diagnostics_errors(d) > errors) return NULL;
     int w = build_weights(x, q, k);
     if (w >= 0) w = build_decayed(x, w);
-    const struct expr *const region = build_region(x);
+    const struct expr *const region = spec->key_mask
+                                          ? build_op2(x, EXPR_LE, build_index_of(x, x->j), build_query_position(x))
+                                          : build_region(x);
+    if (w >= 0 && spec->key_mask) w = without_hidden(x, w);
     if (w < 0 || diagnostics_errors(d) > errors) return NULL;
 
     int row[] = {x->b, x->kv, x->member, x->i}, result[] = {x->b, x->kv, x->member, x->i, x->e};

@@ -136,7 +136,7 @@ struct attn_problem { /* zero the struct first, because later versions add membe
          what this call's tokens add to the gradients of the decay's logarithm at each earlier token. Then the caller
          replaces it by the sum over all later calls, and calls finish_gradients of the kernel
        - NAME_backward_workspace() needs these pointers, too
-       Kernels with kernel->key_sums have other sums: those over all tokens of the sequence. See struct attn_kernel */
+       Kernels with kernel->sums_whole have other sums: those over all tokens of the sequence. See struct attn_kernel */
     void *earlier_sums, *later_sums;
     double *term_gradients;
     /* Used by forward and backward of a kernel with kernel->in_parts, if k and v are a part of the keys of a sequence,
@@ -318,18 +318,23 @@ struct attn_kernel {
     int64_t open_keys, end_of_keys; /* `before` and `after` do not limit keys before position open_keys. No query sees a
                                        key from position end_of_keys on, which is INT64_MAX if there is no such limit */
     /* For calls with some keys of a sequence, or NULL. Kernels of linear forms with `emit: [forward, statistics]` have
-       these functions if all queries see the same keys, as without a mask or with `lengths`.
+       these functions
+       if all queries see the same keys, as without a mask or with `lengths` (sums_whole is 1), or with `causal` and
+       `lengths` (sums_whole is 0).
        - key_sums: returns the bytes of the sums over keys. Those of a key/value head are contiguous,
        and follow those of
          the previous key/value head and sequence. Zeros are the sums over no keys
        - add_key_sums: adds the keys of this call to problem->earlier_sums, which is aligned to 64. The workspace has
          workspace() bytes, for a problem with earlier_sums
-       - forward with problem->earlier_sums takes the sums over all keys from there, and reads no keys
-       - outer_sums, add_outer_sums and backward do the same with other sums: earlier_sums over all keys, and later_sums
-         over all queries. Adding queries needs earlier_sums over all keys. n_q and query_start may be any */
+       - forward with problem->earlier_sums takes the sums over all keys from there, and reads no keys. If sums_whole is
+         0, they are the sums over the keys before those of this call, and n_q equals n_k
+       - if sums_whole is 1, outer_sums, add_outer_sums and backward do the same with other sums: earlier_sums over all
+         keys, and later_sums over all queries. Adding queries needs earlier_sums over all keys. n_q and query_start may
+         be any */
     size_t (*key_sums)(const struct attn_problem *problem);
     int (*add_key_sums)(const struct attn_problem *problem, const void *params, const void *k, const void *v,
                         void *workspace);
+    int sums_whole;
 };
 
 #elif ATTNRT_TYPES != 18

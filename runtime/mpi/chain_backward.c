@@ -1,9 +1,10 @@
-/* Gradients of linear forms over ranks. The sums over earlier tokens go from the first rank to the last, and then the
-   sums over later tokens from the last rank to the first. Each rank adds its tokens to them. The problem is cut into
-   slices of heads, so that ranks work on different slices at the same time. With problem.foldable, ranks first sum
-   their own tokens, also at the same time, if such sums can be added. Then each rank computes the gradients of its
-   tokens from both sums, and the ranks add gradients of parameters in the order of the ranks. Gradients of arrays that
-   a decay reads also need the sums of the gradients of its logarithm at later tokens, which ranks add last. */
+/* Gradients of linear forms over ranks, and results of those with sums over keys (kernel->key_sums). The sums over
+   earlier tokens go from the first rank to the last, and then the sums over later tokens from the last rank to the
+   first. Each rank adds its tokens to them. The problem is cut into slices of heads, so that ranks work on different
+   slices at the same time. With problem.foldable, ranks first sum their own tokens, also at the same time, if such sums
+   can be added. Then each rank computes the gradients of its tokens from both sums, and the ranks add gradients of
+   parameters in the order of the ranks. Gradients of arrays that a decay reads also need the sums of the gradients of
+   its logarithm at later tokens, which ranks add last. */
 #include "ranks.h"
 
 #include <string.h>
@@ -12,29 +13,35 @@ enum { SLICES_PER_RANK = 4, BUFFERS = 2, EARLIER = 0, LATER = 1 };
 
 bool chain_backward_serves(const struct attn_kernel *kernel)
 {
-    return kernel->outer_sums && kernel->add_outer_sums;
+    return kernel->outer_sums && kernel->add_outer_sums && !kernel->sums_whole;
+}
+
+bool chain_of_keys_serves(const struct attn_kernel *kernel)
+{
+    return kernel->key_sums && kernel->add_key_sums && !kernel->sums_whole;
 }
 
 /* Whether the rank's rows of a parameter are all that it needs of it. */
-static bool has_own_rows(const struct attn_param *p)
+static bool has_own_rows(const struct attn_kernel *kernel, const struct attn_param *p)
 {
     const bool keys = param_has_axis(p, ATTN_N_K), queries = param_has_axis(p, ATTN_N_Q);
-    return (!keys && !queries) || (keys != queries && p->rows);
+    return (!keys && !queries) || (keys != queries && (p->rows || (kernel->key_sums && ring_param_has_parts(p))));
 }
 
 int chain_backward_check(const struct attn_kernel *kernel, const struct attn_problem *problem)
 {
     for (int k = 0; k < kernel->params; k++)
-        if (!has_own_rows(&kernel->param[k])) return ATTN_EFOLD;
+        if (!has_own_rows(kernel, &kernel->param[k])) return ATTN_EFOLD;
     if (kernel->names_sequences && problem->batch > 1) return ATTN_EFOLD; /* a slice has one sequence, number 0 */
     return problem->n_q == problem->n_k && !problem->query_start && !problem->first_key ? 0 : ATTN_EPROBLEM;
 }
 
 /* Returns the problem of a call of the kernel. `sums` are those of earlier and of later tokens. */
-static struct attn_problem with_sums(const struct attn_problem *problem, unsigned char *const sums[2])
+static struct attn_problem with_sums(const struct attn_problem *problem, unsigned char *const sums[2], bool backward)
 {
     struct attn_problem p = *problem;
-    p.saved = p.statistics = NULL;
+    p.saved = NULL;
+    if (backward) p.statistics = NULL;
     p.workspace_bytes = 0;
     p.earlier_sums = sums[EARLIER];
     p.later_sums = sums[LATER];
@@ -63,25 +70,38 @@ static bool joins_sums(const struct slicing *s)
     return s->whole.foldable && s->kernel->outer_adds;
 }
 
-static struct backward_sizes sizes_of(const struct slicing *s)
+/* Returns the bytes of the sums over earlier or later tokens, or of term_gradients. Results need those over earlier
+   keys only. */
+static size_t sums_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, int kind, bool backward)
+{
+    return backward ? kernel->outer_sums(p, kind) : kind == EARLIER ? kernel->key_sums(p) : 0;
+}
+
+static size_t kernel_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, bool backward)
+{
+    return backward ? kernel->backward_workspace(p) : kernel->workspace(p);
+}
+
+static struct backward_sizes sizes_of(const struct slicing *s, bool backward)
 {
     const struct attn_kernel *const kernel = s->kernel;
     struct backward_sizes sizes = {.params = slice_params_bytes(kernel)};
     static unsigned char some; /* says that there are sums */
     unsigned char *const sums[2] = {&some, &some};
-    for (int later = 0; later < 2; later++) sizes.sums[later] = whole_lines(kernel->outer_sums(&s->whole, later));
+    for (int later = 0; later < 2; later++)
+        sizes.sums[later] = whole_lines(sums_bytes(kernel, &s->whole, later, backward));
     if (joins_sums(s)) sizes.own = larger(sizes.sums[0], sizes.sums[1]);
-    sizes.terms = whole_lines(kernel->outer_sums(&s->whole, 2));
-    struct attn_problem p = with_sums(&s->whole, sums);
-    sizes.kernel = kernel->backward_workspace(&p);
+    sizes.terms = whole_lines(sums_bytes(kernel, &s->whole, 2, backward));
+    struct attn_problem p = with_sums(&s->whole, sums, backward);
+    sizes.kernel = kernel_bytes(kernel, &p, backward);
     for (int64_t n = 0; n < s->of_sequence && s->count; n++) {
         struct slice slice;
         const struct arrays none = {0};
         slice_make(s, n, &none, NULL, NULL, &slice);
-        p = with_sums(&slice.problem, sums);
-        sizes.kernel = larger(sizes.kernel, kernel->backward_workspace(&p));
+        p = with_sums(&slice.problem, sums, backward);
+        sizes.kernel = larger(sizes.kernel, kernel_bytes(kernel, &p, backward));
         for (int later = 0; later < 2; later++)
-            sizes.sent = larger(sizes.sent, whole_lines(kernel->outer_sums(&p, later)));
+            sizes.sent = larger(sizes.sent, whole_lines(sums_bytes(kernel, &p, later, backward)));
     }
     const struct ranks_call of_whole = {.kernel = kernel, .problem = s->whole};
     sizes.gradients = gradients_work(&of_whole);
@@ -89,20 +109,33 @@ static struct backward_sizes sizes_of(const struct slicing *s)
     return sizes;
 }
 
-size_t chain_backward_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
-                                const struct attn_problem *filled)
+static size_t workspace_of(const struct attn_transport *t, const struct attn_kernel *kernel,
+                           const struct attn_problem *filled, bool backward)
 {
     const struct slicing s = slices_of(t, kernel, filled);
-    const struct backward_sizes x = sizes_of(&s);
+    const struct backward_sizes x = sizes_of(&s, backward);
     const size_t sums = bytes_plus(x.sums[0], x.sums[1]),
                  sent = bytes_plus(bytes_times(BUFFERS, x.sent), bytes_plus(x.own, bytes_times(2, x.terms)));
     if (!x.kernel) return SIZE_MAX;
     return bytes_plus(bytes_plus(x.params, bytes_plus(sums, sent)), bytes_plus(x.gradients, x.kernel));
 }
 
+size_t chain_backward_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
+                                const struct attn_problem *filled)
+{
+    return workspace_of(t, kernel, filled, true);
+}
+
+size_t chain_of_keys_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
+                               const struct attn_problem *filled)
+{
+    return workspace_of(t, kernel, filled, false);
+}
+
 /* The call on one rank. Slice n is sent from buffer n % BUFFERS. */
 struct chain {
     const struct ranks_call *call;
+    bool backward;
     struct slicing slicing, of_dout; /* of_dout: has `dout` in place of `out` */
     struct backward_sizes sizes;
     unsigned char *params, *sums[2], *own, *buffer[BUFFERS], *gradients, *work; /* own: the sums over own tokens */
@@ -130,21 +163,30 @@ static int slice_of(const struct chain *x, int64_t n, struct slice *slice, const
     if (!error) error = slice_make(&x->slicing, n, &call->arrays, call->params, x->params, slice);
     *dout = of_dout.arrays.out;
     for (int later = 0; later < 2; later++)
-        sums[later] = x->sums[later] + (size_t)head * (kernel->outer_sums(&x->slicing.whole, later) / (size_t)heads);
+        sums[later] = x->sums[later] +
+                      (size_t)head * (sums_bytes(kernel, &x->slicing.whole, later, x->backward) / (size_t)heads);
     return error;
+}
+
+/* Adds tokens to the sums. */
+static int add(const struct chain *x, const struct attn_problem *problem, const void *params, const struct arrays *a,
+               const void *dout, unsigned char *const sums[2], int later)
+{
+    const struct attn_kernel *const kernel = x->call->kernel;
+    const struct attn_problem p = with_sums(problem, sums, x->backward);
+    if (p.n_q == 0) return 0;
+    return x->backward ? kernel->add_outer_sums(&p, params, a->q, a->k, a->v, a->out, dout, later, x->work)
+                       : kernel->add_key_sums(&p, params, a->k, a->v, x->work);
 }
 
 /* Makes own sums: those over all tokens of the rank. */
 static int sum_own(const struct chain *x, int later)
 {
     const struct ranks_call *const call = x->call;
-    const struct arrays *const a = &call->arrays;
     unsigned char *sums[2] = {x->sums[EARLIER], x->sums[LATER]};
     memset(x->own, 0, x->sizes.own);
     sums[later] = x->own;
-    const struct attn_problem p = with_sums(&x->slicing.whole, sums);
-    if (p.n_q == 0) return 0;
-    return call->kernel->add_outer_sums(&p, call->params, a->q, a->k, a->v, a->out, call->dout, later, x->work);
+    return add(x, &x->slicing.whole, call->params, &call->arrays, call->dout, sums, later);
 }
 
 void add_numbers(unsigned char *sum, const unsigned char *more, size_t bytes, enum attn_dtype dtype)
@@ -166,17 +208,14 @@ static int add_tokens(const struct chain *x, int64_t n, int later)
     unsigned char *sums[2], *const to = x->buffer[n % BUFFERS];
     const int error = slice_of(x, n, &slice, &dout, sums);
     if (error) return error;
-    const size_t bytes = call->kernel->outer_sums(&slice.problem, later);
+    const size_t bytes = sums_bytes(call->kernel, &slice.problem, later, x->backward);
     memcpy(to, sums[later], bytes);
     if (x->own) {
         add_numbers(to, x->own + (sums[later] - x->sums[later]), bytes, call->kernel->dtype);
         return 0;
     }
     sums[later] = to;
-    const struct attn_problem p = with_sums(&slice.problem, sums);
-    const struct arrays *const a = &slice.arrays;
-    if (p.n_q == 0) return 0;
-    return call->kernel->add_outer_sums(&p, slice.params, a->q, a->k, a->v, a->out, dout, later, x->work);
+    return add(x, &slice.problem, slice.params, &slice.arrays, dout, sums, later);
 }
 
 /* Passes sums from rank to rank: sums over earlier tokens to the next rank, or sums over later tokens to the rank
@@ -197,7 +236,7 @@ static void pass_sums(struct chain *x, int later)
         if (next < count && t->rank != first) {
             note(x, slice_of(x, next, &slice, &dout, sums));
             struct message *const m = &x->received[next % BUFFERS];
-            *m = message_from(from, tag, sums[later], x->call->kernel->outer_sums(&slice.problem, later));
+            *m = message_from(from, tag, sums[later], sums_bytes(x->call->kernel, &slice.problem, later, x->backward));
             note(x, message_begin(t, m));
         }
         if (n < 0) continue;
@@ -207,7 +246,8 @@ static void pass_sums(struct chain *x, int later)
         note(x, message_end(t, m));
         if (!x->error) note(x, add_tokens(x, n, later));
         note(x, slice_of(x, n, &slice, &dout, sums));
-        *m = message_to(to, tag, x->buffer[n % BUFFERS], x->call->kernel->outer_sums(&slice.problem, later));
+        *m = message_to(to, tag, x->buffer[n % BUFFERS],
+                        sums_bytes(x->call->kernel, &slice.problem, later, x->backward));
         note(x, message_begin(t, m));
     }
     for (int k = 0; k < BUFFERS; k++) note(x, message_end(t, &x->sent[k]));
@@ -219,7 +259,7 @@ static int differentiate(const struct chain *x, bool finishes)
 {
     const struct ranks_call *const call = x->call;
     const struct arrays *const a = &call->arrays;
-    struct attn_problem p = with_sums(&x->slicing.whole, x->sums);
+    struct attn_problem p = with_sums(&x->slicing.whole, x->sums, true);
     p.term_gradients = x->sizes.terms == 0 ? NULL : finishes ? x->later_terms : x->terms;
     if (p.n_q == 0) {
         clear_gradients(call);
@@ -294,16 +334,18 @@ static int misplaced(const struct ranks_call *call)
     return 0;
 }
 
-int chain_backward(const struct ranks_call *call)
+/* Makes the call, with its memory. */
+static struct chain chain_of(const struct ranks_call *call, bool backward)
 {
     const struct attn_transport *const t = call->transport;
-    struct chain chain = {.call = call, .slicing = slices_of(t, call->kernel, &call->problem)}, *const x = &chain;
-    const int error = misplaced(call); /* the same on all ranks */
-    if (error) return error;
+    struct chain chain = {.call = call, .backward = backward, .slicing = slices_of(t, call->kernel, &call->problem)},
+                 *const x = &chain;
     for (int r = 0; r < t->rank; r++) x->slicing.whole.first_key += call->run[r].n_q;
+    x->slicing.whole.all_keys = 0;
+    for (int r = 0; r < t->ranks; r++) x->slicing.whole.all_keys += call->run[r].n_q;
     x->of_dout = x->slicing;
     x->of_dout.whole.out = call->problem.dout;
-    x->sizes = sizes_of(&x->slicing);
+    x->sizes = sizes_of(&x->slicing, backward);
     x->params = call->workspace;
     x->sums[0] = x->params + x->sizes.params;
     x->sums[1] = x->sums[0] + x->sizes.sums[0];
@@ -313,6 +355,14 @@ int chain_backward(const struct ranks_call *call)
     x->own = joins_sums(&x->slicing) ? (unsigned char *)x->terms + 2 * x->sizes.terms : NULL;
     x->gradients = (unsigned char *)x->terms + 2 * x->sizes.terms + x->sizes.own;
     x->work = x->gradients + x->sizes.gradients;
+    return chain;
+}
+
+int chain_backward(const struct ranks_call *call)
+{
+    struct chain chain = chain_of(call, true), *const x = &chain;
+    const int error = misplaced(call); /* the same on all ranks */
+    if (error) return error;
     pass_sums(x, EARLIER);
     pass_sums(x, LATER);
     memset(x->terms, 0, x->sizes.terms);
@@ -320,5 +370,15 @@ int chain_backward(const struct ranks_call *call)
     if (x->sizes.terms) pass_terms(x);
     if (!x->error && x->sizes.terms) note(x, differentiate(x, true));
     note(x, sum_gradients(call, x->gradients));
+    return x->error;
+}
+
+int chain_of_keys_forward(const struct ranks_call *call)
+{
+    struct chain chain = chain_of(call, false), *const x = &chain;
+    const struct arrays *const a = &call->arrays;
+    pass_sums(x, EARLIER);
+    const struct attn_problem p = with_sums(&x->slicing.whole, x->sums, false);
+    if (!x->error && p.n_q > 0) note(x, call->kernel->forward(&p, call->params, a->q, a->k, a->v, a->out, x->work));
     return x->error;
 }

@@ -25,9 +25,10 @@ size_t attn_ranks_workspace(const struct attn_transport *t, const struct attn_ke
 {
     struct attn_problem filled;
     if (check_transport(t) || !kernel || !mine || fill(kernel, mine, &filled)) return 0;
-    const bool chain = chain_serves(kernel, &filled), total = total_serves(kernel);
-    if (!chain && !total && !ring_serves(kernel)) return 0;
+    const bool chain = chain_serves(kernel, &filled), total = total_serves(kernel), keys = chain_of_keys_serves(kernel);
+    if (!chain && !total && !keys && !ring_serves(kernel)) return 0;
     const size_t own = chain   ? chain_workspace(t, kernel, &filled)
+                       : keys  ? chain_of_keys_workspace(t, kernel, &filled)
                        : total ? total_workspace(t, kernel, &filled)
                                : ring_workspace(t, kernel, &filled),
                  bytes = bytes_plus(bytes_of_runs(t), own);
@@ -48,9 +49,10 @@ static int check_call(const struct attn_transport *t, const struct attn_kernel *
         ((mine->n_q > 0 && (!a->q || !a->out)) || (mine->n_k > 0 && (!a->k || (!a->v && !kernel->values_are_keys)))))
         error = ATTN_EPOINTER;
     if (!error)
-        error = chain_serves(kernel, filled) ? chain_check(kernel, filled)
-                : total_serves(kernel)       ? total_check(kernel, filled)
-                                             : ring_check(kernel, filled);
+        error = chain_serves(kernel, filled)   ? chain_check(kernel, filled)
+                : chain_of_keys_serves(kernel) ? chain_backward_check(kernel, filled)
+                : total_serves(kernel)         ? total_check(kernel, filled)
+                                               : ring_check(kernel, filled);
     if (error) return error;
     const size_t bytes = attn_ranks_workspace(t, kernel, mine);
     if (!bytes) return ATTN_ESIZE;
@@ -85,9 +87,10 @@ int attn_ranks_forward(const struct attn_transport *t, const struct attn_kernel 
     error = check_call(t, kernel, mine, &call, &call.problem);
     const bool chain = !error && chain_serves(kernel, &call.problem);
     return run_together(&call, error, chain || error ? chain : ring_hash(&call),
-                        chain                            ? chain_forward
-                        : !error && total_serves(kernel) ? total_forward
-                                                         : ring_forward);
+                        chain                                    ? chain_forward
+                        : !error && chain_of_keys_serves(kernel) ? chain_of_keys_forward
+                        : !error && total_serves(kernel)         ? total_forward
+                                                                 : ring_forward);
 }
 
 int attn_ranks_extend(const struct attn_transport *t, const struct attn_kernel *kernel, const struct attn_problem *mine,
@@ -177,6 +180,6 @@ int attn_ranks_backward(const struct attn_transport *t, const struct attn_kernel
     error = check_backward(&call, mine, &call.problem);
     const bool total = !error && total_serves(kernel), chain = !error && !total && chain_backward_serves(kernel);
     uint64_t wanted = error ? 0 : wanted_of(kernel, gradients);
-    if (!error && !chain) wanted ^= ring_hash(&call);
+    if (!error && (!chain || kernel->key_sums)) wanted ^= ring_hash(&call);
     return run_together(&call, error, wanted, total ? total_backward : chain ? chain_backward : ring_backward);
 }

@@ -133,6 +133,11 @@ size_t chain_backward_workspace(const struct attn_transport *t, const struct att
                                 const struct attn_problem *filled);
 int chain_backward_check(const struct attn_kernel *kernel, const struct attn_problem *problem);
 int chain_backward(const struct ranks_call *call);
+/* The results of kernels with sums over earlier keys. */
+bool chain_of_keys_serves(const struct attn_kernel *kernel);
+size_t chain_of_keys_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
+                               const struct attn_problem *filled);
+int chain_of_keys_forward(const struct ranks_call *call);
 
 /* Gradients of parameters (chain_backward.c):
    - clear_gradients sets those of a rank without tokens to 0.

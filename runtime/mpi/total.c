@@ -11,7 +11,7 @@ enum { SLICES_PER_RANK = 4, PENDING = 2, KEYS = 0, QUERIES = 1 };
 
 bool total_serves(const struct attn_kernel *kernel)
 {
-    return kernel->key_sums && kernel->add_key_sums;
+    return kernel->key_sums && kernel->add_key_sums && kernel->sums_whole;
 }
 
 int total_check(const struct attn_kernel *kernel, const struct attn_problem *problem)

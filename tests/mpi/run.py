@@ -479,6 +479,58 @@ def total_bits(folder, suite, name):
         check(out.tobytes() == one.tobytes(), 'other bits with runs %s' % runs)
 
 
+# Causal linear forms whose mask also hides keys from all queries: sums over earlier keys travel.
+CAUSAL_LENGTHS = {'mask': {'all': ['causal', 'lengths']}, 'emit': ['forward', 'backward', 'statistics'], 'block': 16}
+EARLIER = {
+    'lengths': (LINEAR['elu'][0], (3, 4, 2)),
+    'lengths-f64': (LINEAR['elu'][0] | {'dtype': 'f64', 'prepare': ['rope']}, (2, 2, 2)),
+    'lengths-bf16': (LINEAR['elu'][0] | {'dtype': 'bf16'}, (2, 4, 2)),
+    'lengths-auto': (LINEAR['elu'][0] | {'algorithm': 'auto'}, (2, 2, 1)),
+    'prefix': (LINEAR['elu'][0] | {'mask': {'all': ['causal', {'prefix': {'length': 77}}]}}, (1, 4, 2)),
+    'learned': ({'similarity': {'polysketch': {'degree': 4, 'sketch': 4, 'map': 'learned'}}, 'prepare': ['rope']}, (2, 4, 2)),
+    'hedgehog': ({'similarity': {'linear': {'features': 'hedgehog'}}, 'normalize': 'none'}, (2, 4, 2)),
+    'cosformer': (TOTAL['cosformer'][0], (2, 2, 2)),
+    'of-tokens': (CHAIN['of-tokens'][0] | {'similarity': {'custom': {'weight': '(1 + s * s) * far[b][g][j]'}}}, (2, 2, 2)),
+    'shared-keys': (LINEAR['elu'][0], (1, 4, 4)),
+}
+
+
+def earlier(folder, suite, name):
+    """Results and gradients of causal linear forms with `lengths` on several ranks are those of one rank."""
+    keys, (B, H, G) = EARLIER[name]
+    kernel, spec = kernel_of(suite, CAUSAL_LENGTHS | keys)
+    ranks, worst, tolerance = library(suite), 0.0, TOTAL_TOLERANCE[spec['dtype']]
+    learned = any(p.dtype < 4 and not p.random for p in kernel.about.param[:kernel.about.params])
+    shares, n = 2 if name.endswith('shared-keys') else 0, 150
+    for lengths in [40, 150, 0], [97, 1, 75], [64, 33, 149]:
+        P, q, k, v = inputs(spec, H, G, n, n, B, 5, os.path.join(folder, 'data'))
+        if shares: q, k = q[:, :2], k[:, :2]   # problem.key_heads
+        if 'lengths' in P: P['lengths'] = np.array(lengths[:B], np.int32)
+        if name == 'of-tokens': P['far'] = np.abs(P['far']) + 0.1
+        if name == 'of-tokens': P['far'] = np.abs(P['far']) + 0.1
+        dout, times = np.random.default_rng(1).standard_normal((B, H, n) + v.shape[3:]), 2 if shares else 1
+        expected = definitions.attend(spec, dict(P), q.repeat(times, 1), k.repeat(times, 1), v)
+        for b, length in enumerate(P.get('lengths', ())): k[b, :, length:] = v[b, :, length:] = np.nan   # padding
+        one = forward(ranks, kernel, P, q, k, v, [(n, n)])
+        close('out on one rank', one, expected, tolerance)
+        whole = backward(ranks, kernel, P, q, k, v, dout, [(n, n)])
+        for what, x in kernel.gradients(P, q, k, v, dout, arrays=learned).items() if not shares else ():
+            close('%s on one rank' % what, whole[what], x, 10 * tolerance)
+        for runs in RUNS[1:]:
+            pairs = [(m, m) for m in runs]
+            for foldable in 0, 1:
+                post = Post(len(runs))
+                out = forward(ranks, kernel, P, q, k, v, pairs, post, 1 + len(runs) % 2, foldable=foldable)
+                worst = max(worst, close('out with runs %s' % runs, out, one, tolerance))
+                limit = (len(runs) - 1) * key_sums(kernel, B, H, G, shares)[0]
+                check(post.bytes_of('sums') == limit, 'it sent %d bytes of sums, not %d' % (post.bytes_of('sums'), limit))
+                got = backward(ranks, kernel, P, q, k, v, dout, pairs, 1 + len(runs) % 2, post, foldable=foldable)
+                for what, x in whole.items():
+                    worst = max(worst, close('%s with runs %s' % (what, runs), got[what], x, 10 * tolerance))
+                check(not post.bytes_of('keys'), 'keys were sent')
+    return '(largest difference %.2g)' % worst
+
+
 RANDOM = 12   # random linear forms, and as many quadratic forms
 RANDOM_TOLERANCE = 1e-7   # in f64, where features may cancel
 
@@ -704,6 +756,8 @@ def main():
         suite.case('chain-backward-' + name, chain, suite, name)
     for name in TOTAL:
         suite.case('total-' + name, total, suite, name)
+    for name in EARLIER:
+        suite.case('earlier-' + name, earlier, suite, name)
     for name in 'elu', 'sketch', 'hedgehog':
         suite.case('total-bits-' + name, total_bits, suite, name)
     for number in range(RANDOM):

@@ -125,7 +125,8 @@ class Description(ctypes.Structure):
         ('chunk_sums', ctypes.c_void_p), ('outer_sums', ctypes.c_void_p), ('add_outer_sums', ctypes.c_void_p),
         ('outer_chunk', ctypes.c_int64), ('outer_adds', ctypes.c_int), ('finish_gradients', ctypes.c_void_p),
         ('has_sink', ctypes.c_int), ('open_keys', ctypes.c_int64), ('end_of_keys', ctypes.c_int64),
-        ('key_sums', ctypes.c_void_p), ('add_key_sums', ctypes.c_void_p)]
+        ('key_sums', ctypes.c_void_p), ('add_key_sums', ctypes.c_void_p),
+        ('sums_whole', ctypes.c_int)]
 
 
 # The types of keys and values, by their numbers in enum attn_dtype.

@@ -73,6 +73,8 @@ def kernels():
             'whole': (small('linear_elu', mask='none'), lambda n, rng: {}),
             'keys': (small('linear_elu', mask='lengths', prepare='[rope]'), lambda n, rng: {
                 'lengths': torch.tensor([n - 9, 21], dtype=torch.int32)}),
+            'padded states': (small('linear_elu', mask='{all: [causal, lengths]}', block=8), lambda n, rng: {
+                'lengths': torch.tensor([n - 9, 21], dtype=torch.int32)}),
             'weighted': (small({'name': 'weighted', 'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * far[b][g][j]'}},
                                 'algorithm': 'linear', 'arrays': {'far': {'shape': ['B', 'G', 'Nk']}}}), lambda n, rng: {
                 'far': torch.rand(2, 2, n, generator=rng)}),
@@ -138,7 +140,7 @@ def processes_compute_what_one_computes(folder):
     check({name for name, (kernel, _) in made.items() if kernel._with_chain()} == {'linear', 'hedgehog', 'gated', 'local', 'rotated', 'delta'},
           'the chain')
     check({name for name, (kernel, _) in made.items() if kernel._with_ring()} == {'bias', 'causal', 'window', 'packed', 'padded', 'prefix',
-                                                                                      'sink', 'whole', 'keys', 'weighted'},
+                                                                                      'sink', 'whole', 'keys', 'weighted', 'padded states'},
           'the ring')
     for count, runs in RUNS.items():
         def work(rank):
@@ -153,7 +155,7 @@ def processes_compute_what_one_computes(folder):
 @case
 def sums_travel_instead_of_keys(folder):
     made, runs = kernels(), (24, 0, 16, 32)
-    names = 'linear', 'hedgehog', 'local', 'gated', 'rotated', 'delta', 'whole', 'keys', 'weighted'
+    names = 'linear', 'hedgehog', 'local', 'gated', 'rotated', 'delta', 'whole', 'keys', 'weighted', 'padded states'
     for name in names:   # compiles here, not in each process
         made[name][0]._with_chain(), made[name][0]._with_ring(), made[name][0]._with_gradients()
 

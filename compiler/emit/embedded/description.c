@@ -39,7 +39,7 @@ GRADIENT_ANY_UNUSED
         (struct SPEC_gradients *)gradients, workspace);
 }
 #endif
-#if WHOLE
+#if KEY_SUMS
 /* Member add_key_sums of struct attn_kernel. */
 static int add_key_sums(const struct attn_problem *problem, const void *params, const void *k, const void *v,
     void *workspace)
@@ -122,8 +122,8 @@ const struct attn_kernel SPEC_kernel = {
     .before = BEFORE, .after = AFTER, .period = PERIOD, .names_heads = NAMES_HEADS,
     .names_sequences = NAMES_SEQUENCES, .in_parts = IN_PARTS,
     .saved_power = SAVED_POWER, .has_sink = HAS_SINK, .open_keys = OPEN_KEYS, .end_of_keys = END_OF_KEYS,
-#if WHOLE
-    .key_sums = key_sums, .add_key_sums = add_key_sums,
+#if KEY_SUMS
+    .key_sums = key_sums, .add_key_sums = add_key_sums, .sums_whole = WHOLE,
 #endif
 #if OUTER
     .outer_adds = OUTER_ADDS,

@@ -108,7 +108,7 @@ static int check_stored(const struct attn_problem *problem, int64_t head_dim, in
 }
 
 #endif
-#if WHOLE
+#if KEY_SUMS
 /* Returns the version that reads and adds to sums over all keys. */
 static struct version version_of_sums(void)
 {
@@ -158,7 +158,7 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 #if MAX_LENGTH
     if (call.p.n_q > MAX_LENGTH || call.p.n_k > MAX_LENGTH) return ATTN_ELENGTH;
 #endif
-#if WHOLE
+#if KEY_SUMS
     if (call.p.batch == 0 || call.p.heads == 0 || (adds ? call.p.n_k == 0 : call.p.n_q == 0)) return 0;
     if ((!adds && (ARRAY_OF_QUERIES_MISSING)) || !workspace || (call.p.n_k > 0 && (ARRAY_OF_KEYS_MISSING)))
         return ATTN_EPOINTER;
@@ -178,7 +178,7 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 #if DELTA
     if (call.p.n_k == 0) compute_without_keys(&call);
 #endif
-#if FEW && WHOLE
+#if FEW && KEY_SUMS
     const struct version this = version(VERSION_KEYS, problem->earlier_sums ? MANY_ROWS : rows_of(&call.p), call.p.n_q);
 #elif FEW
     const struct version this = version(VERSION_KEYS, rows_of(&call.p), call.p.n_q);
@@ -186,12 +186,12 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
     const struct version this = version(VERSION_KEYS);
 #endif
     if (!runs(&this)) return ATTN_EMACHINE;
-#if POSITIONS && WHOLE
+#if POSITIONS && KEY_SUMS
     if (this.in_keys && !problem->earlier_sums && after_keys(&call.p)) return ATTN_ELENGTH;
 #elif POSITIONS
     if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
 #endif
-#if WHOLE
+#if KEY_SUMS
     if ((uintptr_t)problem->earlier_sums % 64) return ATTN_EALIGN;
     if (problem->earlier_sums) {
         call.outer = (unsigned char *)problem->earlier_sums;
@@ -263,7 +263,7 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 #endif
 }
 
-#if WHOLE
+#if KEY_SUMS
 int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS, void *workspace)
 {
     return attend(problem, params, ARRAY_NAMES, workspace, 0);
