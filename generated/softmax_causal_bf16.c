@@ -947,12 +947,13 @@ TARGET_v4bf16amx INLINE void some_columns_v4bf16amx(const int rows, const int di
     UNROLL for (int r = 0; r < rows; r++) store_v4bf16amx(c + r * c_row, lane_sums_v4bf16amx(t[r]));
 }
 
-/* Computes groups of up to 4 rows of c. Each group prefetches `share` of the rows of b that follow later. */
+/* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 4 rows from `ahead` on. */
 TARGET_v4bf16amx INLINE void columns_of_4_v4bf16amx(const int direct, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row,
-    const uint16_t *b, int64_t b_row, const float *wide, const int64_t share, float *c, int64_t c_row)
+    const uint16_t *b, int64_t b_row, const float *wide, const int64_t share, const uint16_t *ahead, float *c,
+        int64_t c_row
+    )
 {
-    const uint16_t *const ahead = b + 32 * b_row;
     int64_t ask[2] = {0, min(share, 4)};
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
         some_columns_v4bf16amx(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
@@ -966,20 +967,23 @@ TARGET_v4bf16amx INLINE void columns_of_4_v4bf16amx(const int direct, int64_t ro
 }
 
 /* Like columns_v4bf16amx, for two or more rows of a. If b has fewer than 16 rows,
-   the other columns of c get any numbers. */
+   the other columns of c get any numbers.
+   `several` rows of a and more prefetch `distance` rows ahead. */
 TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last, int64_t rows, const int64_t steps,
     const float *a,
-    int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+    int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
+    const int64_t distance)
 {
-    const int64_t share = !whole || rows < 2 ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
+    const uint16_t *const ahead = b + distance * b_row;
+    const int64_t share = !whole || rows < several ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
     if (whole && ((1 && rows <= 4) || !1)) {
-        columns_of_4_v4bf16amx(1, rows, steps, a, a_row, b, b_row, NULL, share, c, c_row);
+        columns_of_4_v4bf16amx(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
     float wide[16 * 64] __attribute__((aligned(64)));
     widen_rows_v4bf16amx(whole ? 16 : last + 1, steps, b, b_row, wide);
     for (int64_t x = (last + 1) * steps; x < 16 * steps; x += 16) store_v4bf16amx(wide + x, splat_v4bf16amx(0));
-    columns_of_4_v4bf16amx(0, rows, steps, a, a_row, b, b_row, wide, share, c, c_row);
+    columns_of_4_v4bf16amx(0, rows, steps, a, a_row, b, b_row, wide, share, ahead, c, c_row);
 }
 
 /* Puts the rows of up to 2 vectors in lanes. Term s * 16 + l of all rows is at number l * steps / 16 + s. */
@@ -1122,9 +1126,9 @@ TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, 
         else if (last == 16 - 1)
             all_columns_v4bf16amx(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row,
                 c + turned * c_row + x,
-                c_row);
+                c_row, 2, 32);
         else
-            all_columns_v4bf16amx(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+            all_columns_v4bf16amx(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, 32);
     }
 }
 
@@ -2563,12 +2567,13 @@ TARGET_v4bf16 INLINE void some_columns_v4bf16(const int rows, const int direct, 
     UNROLL for (int r = 0; r < rows; r++) store_v4bf16(c + r * c_row, lane_sums_v4bf16(t[r]));
 }
 
-/* Computes groups of up to 4 rows of c. Each group prefetches `share` of the rows of b that follow later. */
+/* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 4 rows from `ahead` on. */
 TARGET_v4bf16 INLINE void columns_of_4_v4bf16(const int direct, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row,
-    const uint16_t *b, int64_t b_row, const float *wide, const int64_t share, float *c, int64_t c_row)
+    const uint16_t *b, int64_t b_row, const float *wide, const int64_t share, const uint16_t *ahead, float *c,
+        int64_t c_row
+    )
 {
-    const uint16_t *const ahead = b + 32 * b_row;
     int64_t ask[2] = {0, min(share, 4)};
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
         some_columns_v4bf16(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
@@ -2581,21 +2586,23 @@ TARGET_v4bf16 INLINE void columns_of_4_v4bf16(const int direct, int64_t rows, co
     }
 }
 
-/* Like columns_v4bf16, for two or more rows of a. If b has fewer than 16 rows,
-   the other columns of c get any numbers. */
+/* Like columns_v4bf16, for two or more rows of a. If b has fewer than 16 rows, the other columns of c get any numbers.
+   `several` rows of a and more prefetch `distance` rows ahead. */
 TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int64_t rows, const int64_t steps,
     const float *a,
-    int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+    int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
+    const int64_t distance)
 {
-    const int64_t share = !whole || rows < 2 ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
+    const uint16_t *const ahead = b + distance * b_row;
+    const int64_t share = !whole || rows < several ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
     if (whole && ((1 && rows <= 4) || !1)) {
-        columns_of_4_v4bf16(1, rows, steps, a, a_row, b, b_row, NULL, share, c, c_row);
+        columns_of_4_v4bf16(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
     float wide[16 * 64] __attribute__((aligned(64)));
     widen_rows_v4bf16(whole ? 16 : last + 1, steps, b, b_row, wide);
     for (int64_t x = (last + 1) * steps; x < 16 * steps; x += 16) store_v4bf16(wide + x, splat_v4bf16(0));
-    columns_of_4_v4bf16(0, rows, steps, a, a_row, b, b_row, wide, share, c, c_row);
+    columns_of_4_v4bf16(0, rows, steps, a, a_row, b, b_row, wide, share, ahead, c, c_row);
 }
 
 /* Puts the rows of up to 2 vectors in lanes. Term s * 16 + l of all rows is at number l * steps / 16 + s. */
@@ -2738,9 +2745,9 @@ TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const 
         else if (last == 16 - 1)
             all_columns_v4bf16(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row,
                 c + turned * c_row + x,
-                c_row);
+                c_row, 2, 32);
         else
-            all_columns_v4bf16(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+            all_columns_v4bf16(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, 32);
     }
 }
 
@@ -3939,12 +3946,13 @@ TARGET_v4 INLINE void some_columns_v4(const int rows, const int direct, const in
     UNROLL for (int r = 0; r < rows; r++) store_v4(c + r * c_row, lane_sums_v4(t[r]));
 }
 
-/* Computes groups of up to 4 rows of c. Each group prefetches `share` of the rows of b that follow later. */
+/* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 4 rows from `ahead` on. */
 TARGET_v4 INLINE void columns_of_4_v4(const int direct, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row,
-    const uint16_t *b, int64_t b_row, const float *wide, const int64_t share, float *c, int64_t c_row)
+    const uint16_t *b, int64_t b_row, const float *wide, const int64_t share, const uint16_t *ahead, float *c,
+        int64_t c_row
+    )
 {
-    const uint16_t *const ahead = b + 32 * b_row;
     int64_t ask[2] = {0, min(share, 4)};
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
         some_columns_v4(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
@@ -3957,19 +3965,22 @@ TARGET_v4 INLINE void columns_of_4_v4(const int direct, int64_t rows, const int6
     }
 }
 
-/* Like columns_v4, for two or more rows of a. If b has fewer than 16 rows, the other columns of c get any numbers. */
+/* Like columns_v4, for two or more rows of a. If b has fewer than 16 rows, the other columns of c get any numbers.
+   `several` rows of a and more prefetch `distance` rows ahead. */
 TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+    int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
+    const int64_t distance)
 {
-    const int64_t share = !whole || rows < 2 ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
+    const uint16_t *const ahead = b + distance * b_row;
+    const int64_t share = !whole || rows < several ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
     if (whole && ((1 && rows <= 4) || !1)) {
-        columns_of_4_v4(1, rows, steps, a, a_row, b, b_row, NULL, share, c, c_row);
+        columns_of_4_v4(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
     float wide[16 * 64] __attribute__((aligned(64)));
     widen_rows_v4(whole ? 16 : last + 1, steps, b, b_row, wide);
     for (int64_t x = (last + 1) * steps; x < 16 * steps; x += 16) store_v4(wide + x, splat_v4(0));
-    columns_of_4_v4(0, rows, steps, a, a_row, b, b_row, wide, share, c, c_row);
+    columns_of_4_v4(0, rows, steps, a, a_row, b, b_row, wide, share, ahead, c, c_row);
 }
 
 /* Puts the rows of up to 2 vectors in lanes. Term s * 16 + l of all rows is at number l * steps / 16 + s. */
@@ -4105,9 +4116,9 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
             columns_v4(0, last, steps, a, b, b_row, c + x, 0);
         else if (last == 16 - 1)
             all_columns_v4(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row);
+                c_row, 2, 32);
         else
-            all_columns_v4(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+            all_columns_v4(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, 32);
     }
 }
 
@@ -5296,12 +5307,13 @@ TARGET_v3 INLINE void some_columns_v3(const int rows, const int direct, const in
     UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
 }
 
-/* Computes groups of up to 4 rows of c. Each group prefetches `share` of the rows of b that follow later. */
+/* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 2 rows from `ahead` on. */
 TARGET_v3 INLINE void columns_of_4_v3(const int direct, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row,
-    const uint16_t *b, int64_t b_row, const float *wide, const int64_t share, float *c, int64_t c_row)
+    const uint16_t *b, int64_t b_row, const float *wide, const int64_t share, const uint16_t *ahead, float *c,
+        int64_t c_row
+    )
 {
-    const uint16_t *const ahead = b + 32 * b_row;
     int64_t ask[2] = {0, min(share, 2)};
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
         some_columns_v3(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
@@ -5314,19 +5326,22 @@ TARGET_v3 INLINE void columns_of_4_v3(const int direct, int64_t rows, const int6
     }
 }
 
-/* Like columns_v3, for two or more rows of a. If b has fewer than 8 rows, the other columns of c get any numbers. */
+/* Like columns_v3, for two or more rows of a. If b has fewer than 8 rows, the other columns of c get any numbers.
+   `several` rows of a and more prefetch `distance` rows ahead. */
 TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+    int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
+    const int64_t distance)
 {
-    const int64_t share = !whole || rows < 2 ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
+    const uint16_t *const ahead = b + distance * b_row;
+    const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
     if (whole && ((0 && rows <= 4) || !1)) {
-        columns_of_4_v3(1, rows, steps, a, a_row, b, b_row, NULL, share, c, c_row);
+        columns_of_4_v3(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
     float wide[8 * 64] __attribute__((aligned(32)));
     widen_rows_v3(whole ? 8 : last + 1, steps, b, b_row, wide);
     for (int64_t x = (last + 1) * steps; x < 8 * steps; x += 8) store_v3(wide + x, splat_v3(0));
-    columns_of_4_v3(0, rows, steps, a, a_row, b, b_row, wide, share, c, c_row);
+    columns_of_4_v3(0, rows, steps, a, a_row, b, b_row, wide, share, ahead, c, c_row);
 }
 
 /* Puts the rows of up to 2 vectors in lanes. Term s * 8 + l of all rows is at number l * steps / 8 + s. */
@@ -5462,9 +5477,9 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
             columns_v3(0, last, steps, a, b, b_row, c + x);
         else if (last == 8 - 1)
             all_columns_v3(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row);
+                c_row, 2, 32);
         else
-            all_columns_v3(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+            all_columns_v3(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, 32);
     }
 }
 
@@ -6631,11 +6646,12 @@ INLINE void some_columns_any(const int rows, const int direct, const int64_t ste
     UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
 }
 
-/* Computes groups of up to 4 rows of c. Each group prefetches `share` of the rows of b that follow later. */
+/* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 2 rows from `ahead` on. */
 INLINE void columns_of_4_any(const int direct, int64_t rows, const int64_t steps, const float *a, int64_t a_row,
-    const uint16_t *b, int64_t b_row, const float *wide, const int64_t share, float *c, int64_t c_row)
+    const uint16_t *b, int64_t b_row, const float *wide, const int64_t share, const uint16_t *ahead, float *c,
+        int64_t c_row
+    )
 {
-    const uint16_t *const ahead = b + 64 * b_row;
     int64_t ask[2] = {0, min(share, 2)};
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
         some_columns_any(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
@@ -6648,19 +6664,22 @@ INLINE void columns_of_4_any(const int direct, int64_t rows, const int64_t steps
     }
 }
 
-/* Like columns_any, for two or more rows of a. If b has fewer than 4 rows, the other columns of c get any numbers. */
+/* Like columns_any, for two or more rows of a. If b has fewer than 4 rows, the other columns of c get any numbers.
+   `several` rows of a and more prefetch `distance` rows ahead. */
 INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+    int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
+    const int64_t distance)
 {
-    const int64_t share = !whole || rows < 2 ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
+    const uint16_t *const ahead = b + distance * b_row;
+    const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
     if (whole && ((0 && rows <= 4) || !1)) {
-        columns_of_4_any(1, rows, steps, a, a_row, b, b_row, NULL, share, c, c_row);
+        columns_of_4_any(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
     float wide[4 * 64] __attribute__((aligned(16)));
     widen_rows_any(whole ? 4 : last + 1, steps, b, b_row, wide);
     for (int64_t x = (last + 1) * steps; x < 4 * steps; x += 4) store_any(wide + x, splat_any(0));
-    columns_of_4_any(0, rows, steps, a, a_row, b, b_row, wide, share, c, c_row);
+    columns_of_4_any(0, rows, steps, a, a_row, b, b_row, wide, share, ahead, c, c_row);
 }
 
 /* Puts the rows of up to 2 vectors in lanes. Term s * 4 + l of all rows is at number l * steps / 4 + s. */
@@ -6795,9 +6814,9 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
             columns_any(0, last, steps, a, b, b_row, c + x, 0);
         else if (last == 4 - 1)
             all_columns_any(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row);
+                c_row, 2, 64);
         else
-            all_columns_any(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+            all_columns_any(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, 64);
     }
 }
 

@@ -700,12 +700,13 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
    prefetch them. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c)
+    int64_t b_row, float *c, const int64_t early)
 {
     vec_v4 t[16];
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
     for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 16; k++) {
+            if (whole && early) fetch_v4(1, min(128, steps - first), b + (k + early) * b_row + units_v4(first), b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4(a + s) * unscaled_v4(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -744,12 +745,12 @@ TARGET_v4 INLINE void some_columns_v4(const int rows, const int direct, const in
     UNROLL for (int r = 0; r < rows; r++) store_v4(c + r * c_row, lane_sums_v4(t[r]));
 }
 
-/* Computes groups of up to 4 rows of c. Each group prefetches `share` of the rows of b that follow later. */
+/* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 4 rows from `ahead` on. */
 TARGET_v4 INLINE void columns_of_4_v4(const int direct, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const int64_t share, float *c, int64_t c_row)
+    const float *b, int64_t b_row, const float *wide, const int64_t share, const float *ahead, float *c, int64_t c_row
+    )
 {
-    const float *const ahead = b + 32 * b_row;
     int64_t ask[2] = {0, min(share, 4)};
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
         some_columns_v4(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
@@ -762,16 +763,19 @@ TARGET_v4 INLINE void columns_of_4_v4(const int direct, int64_t rows, const int6
     }
 }
 
-/* Like columns_v4, for two or more rows of a. If b has fewer than 16 rows, the other columns of c get any numbers. */
+/* Like columns_v4, for two or more rows of a. If b has fewer than 16 rows, the other columns of c get any numbers.
+   `several` rows of a and more prefetch `distance` rows ahead. */
 TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row)
+    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
+    const int64_t distance)
 {
-    const int64_t share = !whole || rows < 9 ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
+    const float *const ahead = b + distance * b_row;
+    const int64_t share = !whole || rows < several ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
     if (whole && ((1 && rows <= 4) || !0)) {
-        columns_of_4_v4(1, rows, steps, a, a_row, b, b_row, NULL, share, c, c_row);
+        columns_of_4_v4(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
-    for (int64_t r = 0; r < rows; r++) columns_v4(0, last, steps, a + r * a_row, b, b_row, c + r * c_row);
+    for (int64_t r = 0; r < rows; r++) columns_v4(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, 0);
 }
 
 /* Puts the rows of up to 2 vectors in lanes. Term s * 16 + l of all rows is at number l * steps / 16 + s. */
@@ -888,9 +892,9 @@ TARGET_v4 INLINE int64_t all_turned_v4(int64_t rows, int64_t columns, const int6
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+   - b is in memory. It is prefetched `early` rows ahead for one row of a, otherwise (early ? early : 32) rows ahead. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row)
+    const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t early)
 {
     const int64_t whole = columns - columns % 16,
         turned = rows < 16 ? 0 : all_turned_v4(rows, whole, steps, a, a_row, b, b_row, c, c_row),
@@ -899,14 +903,15 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     for (int64_t x = first; x < columns; x += 16, b += 16 * b_row) {
         const int64_t last = min(16, columns - x) - 1;
         if (rows == 1 && last == 16 - 1)
-            columns_v4(1, last, steps, a, b, b_row, c + x);
+            columns_v4(1, last, steps, a, b, b_row, c + x, early);
         else if (rows == 1)
-            columns_v4(0, last, steps, a, b, b_row, c + x);
+            columns_v4(0, last, steps, a, b, b_row, c + x, 0);
         else if (last == 16 - 1)
             all_columns_v4(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row);
+                c_row, (early ? 2 : 9), (early ? early : 32));
         else
-            all_columns_v4(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+            all_columns_v4(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, (early ? 2 : 9),
+                (early ? early : 32));
     }
 }
 
@@ -917,13 +922,14 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-)
+, const int64_t early)
 {
     vec_v4 sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
+        if (early && first == 0) fetch_v4(1, lanes, b + early * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
@@ -934,7 +940,7 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, co
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
+    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
 {
     /* Many rows of c do not fit in the first cache, so a few lanes of them are computed at a time. */
     if (rows >= 16 && lanes % (vectors * 16) == 0) {
@@ -954,16 +960,16 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128)
                 row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c);
+                    c, early);
             if (lanes % 128)
                 row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c);
+                    c, early);
             continue;
         }
         const float *const from = b;
         const int64_t from_step = b_step;
         dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor, compensation, rows < 9 ? 0 : 32);
+            factor, compensation, rows < (early ? 2 : 9) ? 0 : (early ? early : 32));
     }
 }
 
@@ -987,19 +993,21 @@ TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
         c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
-TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
+    int64_t early)
 {
-    dot_along_v4(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
+    dot_along_v4(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, early);
 }
 TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    int64_t early)
 {
     dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early);
 }
 TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
@@ -1312,7 +1320,7 @@ TARGET_v4 APART void softmax_kerple_few_keys_v4(const struct call *call, int64_t
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
-        dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score, attn_is_intel() ? 16 : 0);
         /* score = score - (log1p(abs(c) * (abs(((r % n_q) + query_start) - j) * 1.0f)) * (abs(a) * 1.442695f)) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_0 = j0 + j + lane_v4;
@@ -1396,7 +1404,8 @@ TARGET_v4 APART void softmax_kerple_few_keys_v4(const struct call *call, int64_t
                     j1 - j0, in_region);
             }
         } else
-            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
+                attn_is_intel() ? 16 : 0);
     }
 }
 
@@ -2857,12 +2866,12 @@ TARGET_v3 INLINE void some_columns_v3(const int rows, const int direct, const in
     UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
 }
 
-/* Computes groups of up to 4 rows of c. Each group prefetches `share` of the rows of b that follow later. */
+/* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 2 rows from `ahead` on. */
 TARGET_v3 INLINE void columns_of_4_v3(const int direct, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const int64_t share, float *c, int64_t c_row)
+    const float *b, int64_t b_row, const float *wide, const int64_t share, const float *ahead, float *c, int64_t c_row
+    )
 {
-    const float *const ahead = b + 32 * b_row;
     int64_t ask[2] = {0, min(share, 2)};
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
         some_columns_v3(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
@@ -2875,13 +2884,16 @@ TARGET_v3 INLINE void columns_of_4_v3(const int direct, int64_t rows, const int6
     }
 }
 
-/* Like columns_v3, for two or more rows of a. If b has fewer than 8 rows, the other columns of c get any numbers. */
+/* Like columns_v3, for two or more rows of a. If b has fewer than 8 rows, the other columns of c get any numbers.
+   `several` rows of a and more prefetch `distance` rows ahead. */
 TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row)
+    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
+    const int64_t distance)
 {
-    const int64_t share = !whole || rows < 2 ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
+    const float *const ahead = b + distance * b_row;
+    const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
     if (whole && ((0 && rows <= 4) || !0)) {
-        columns_of_4_v3(1, rows, steps, a, a_row, b, b_row, NULL, share, c, c_row);
+        columns_of_4_v3(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
     for (int64_t r = 0; r < rows; r++) columns_v3(0, last, steps, a + r * a_row, b, b_row, c + r * c_row);
@@ -3017,9 +3029,9 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
             columns_v3(0, last, steps, a, b, b_row, c + x);
         else if (last == 8 - 1)
             all_columns_v3(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row);
+                c_row, 2, 32);
         else
-            all_columns_v3(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+            all_columns_v3(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, 32);
     }
 }
 
@@ -4951,11 +4963,11 @@ INLINE void some_columns_any(const int rows, const int direct, const int64_t ste
     UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
 }
 
-/* Computes groups of up to 4 rows of c. Each group prefetches `share` of the rows of b that follow later. */
+/* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 2 rows from `ahead` on. */
 INLINE void columns_of_4_any(const int direct, int64_t rows, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const int64_t share, float *c, int64_t c_row)
+    const float *b, int64_t b_row, const float *wide, const int64_t share, const float *ahead, float *c, int64_t c_row
+    )
 {
-    const float *const ahead = b + 64 * b_row;
     int64_t ask[2] = {0, min(share, 2)};
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
         some_columns_any(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
@@ -4968,13 +4980,16 @@ INLINE void columns_of_4_any(const int direct, int64_t rows, const int64_t steps
     }
 }
 
-/* Like columns_any, for two or more rows of a. If b has fewer than 4 rows, the other columns of c get any numbers. */
+/* Like columns_any, for two or more rows of a. If b has fewer than 4 rows, the other columns of c get any numbers.
+   `several` rows of a and more prefetch `distance` rows ahead. */
 INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row)
+    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
+    const int64_t distance)
 {
-    const int64_t share = !whole || rows < 2 ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
+    const float *const ahead = b + distance * b_row;
+    const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
     if (whole && ((0 && rows <= 4) || !0)) {
-        columns_of_4_any(1, rows, steps, a, a_row, b, b_row, NULL, share, c, c_row);
+        columns_of_4_any(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
     for (int64_t r = 0; r < rows; r++) columns_any(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, 0);
@@ -5109,9 +5124,9 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
             columns_any(0, last, steps, a, b, b_row, c + x, 0);
         else if (last == 4 - 1)
             all_columns_any(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row);
+                c_row, 2, 64);
         else
-            all_columns_any(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row);
+            all_columns_any(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, 64);
     }
 }
 

@@ -222,15 +222,16 @@ const char *emit_early(const struct emitter *x, enum dtype dtype)
 {
     const struct target *const t = x->c->target;
     const int rows = early_of(t, dtype);
-    const bool depends = dtype_is_narrow(dtype) && !is_packed(dtype) && *t->early_narrow_on;
-    if (!depends) return rows ? arena_printf(x->m->arena, "%d", rows) : NULL;
+    const char *const on = is_packed(dtype) ? "" : dtype_is_narrow(dtype) ? t->early_narrow_on : t->early_on;
+    if (!rows) return NULL;
+    if (!*on) return arena_printf(x->m->arena, "%d", rows);
     const int64_t keys = x->c->state.paged ? keys_of_tile(x->m, x->l->body) : 0;
     /* tiles of keys on several pages are copied, so they are in the cache */
     const char *const in_place = keys ? arena_printf(x->m->arena,
                                                      " && (!call->pages || call->pages->tokens %% %lld == 0)",
                                                      (long long)keys)
                                       : "";
-    return arena_printf(x->m->arena, "%s%s ? %d : 0", t->early_narrow_on, in_place, rows);
+    return arena_printf(x->m->arena, "%s%s ? %d : 0", on, in_place, rows);
 }
 
 /* Sets the template names for functions that there are once for each type in memory. */
@@ -303,7 +304,12 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
     template_set(x, "FETCH_PARAMETER", early ? ", const int64_t early" : "");
     template_set(x, "FETCH_ARGUMENT", early ? ", early" : "");
     template_set(x, "NOT_FETCH", early ? ", 0" : "");
-    template_set_number(x, "SEVERAL", narrow ? 2 : target->several_from);
+    /* where one query prefetches only on some processors, several do as it does there */
+    const bool sooner = !narrow && early && *target->early_on;
+    template_set(x, "DISTANCE",
+                 arena_printf(x->arena, sooner ? "(early ? early : %d)" : "%d", early_for_several_of(target, dtype)));
+    template_set(x, "SEVERAL",
+                 arena_printf(x->arena, sooner ? "(early ? 2 : %d)" : "%d", narrow ? 2 : target->several_from));
     static const char *const names[] = {
         "unscaled",      "block_size",  "scales",       "copy_scales",  "convert_scales",
         "widen_rows",    "scaled",      "from_halves",  "scale_of",     "block_of",

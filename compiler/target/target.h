@@ -40,9 +40,12 @@ struct target {
     /* How many rows ahead keys and values are prefetched: for one query, for one query with 16-bit keys, for several
        queries. 0: only the hardware prefetches. */
     int early, early_narrow, early_for_several;
-    const char *early_narrow_on; /* C condition: early_narrow is used, otherwise 0. "": always */
+    /* C conditions: early, or early_narrow, is used, otherwise 0. "": always */
+    const char *early_on, *early_narrow_on;
     const char *byte_products;   /* C condition: the machine multiplies bytes (vpdpbusd). NULL: no machine does */
-    int several_from;            /* the number of queries that count as several, if keys have more than 16 bits */
+    /* The number of queries that count as several, if keys have more than 16 bits. With a condition early_on that
+       holds, it is 2. */
+    int several_from;
     int near;                    /* the cache level that rows are prefetched into: 1 or 2 */
     unsigned features;           /* bit 1 << TARGET_…: this version may use the feature */
     struct {

@@ -19,6 +19,7 @@
 #define NOT_FETCH , 0
 #define EARLY_FOR_SEVERAL 32
 #define SEVERAL 3
+#define DISTANCE (early ? early : EARLY_FOR_SEVERAL)
 #define NEAR 2
 #define SOME 16
 #define AT_ONCE 32

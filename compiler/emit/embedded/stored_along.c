@@ -75,11 +75,11 @@ TARGET INLINE void some_columns_T(const int rows, const int direct, const int64_
     UNROLL for (int r = 0; r < rows; r++) store_T(c + r * c_row, lane_sums_T(t[r]));
 }
 
-/* Computes groups of up to 4 rows of c. Each group prefetches `share` of the rows of b that follow later. */
+/* Computes groups of up to 4 rows of c. Each group prefetches `share` of every ABREAST rows from `ahead` on. */
 TARGET INLINE void columns_of_4_T(const int direct, int64_t rows, const int64_t steps, const REAL *a, int64_t a_row,
-    const STORED *b, int64_t b_row, const REAL *wide, const int64_t share, REAL *c, int64_t c_row SCALE_PARAMETER)
+    const STORED *b, int64_t b_row, const REAL *wide, const int64_t share, const STORED *ahead, REAL *c, int64_t c_row
+    SCALE_PARAMETER)
 {
-    const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_row;
     int64_t ask[2] = {0, min(share, ABREAST)};
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
         some_columns_T(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row SCALE_ARGUMENT);
@@ -92,20 +92,23 @@ TARGET INLINE void columns_of_4_T(const int direct, int64_t rows, const int64_t 
     }
 }
 
-/* Like columns_T, for two or more rows of a. If b has fewer than LANES rows, the other columns of c get any numbers. */
+/* Like columns_T, for two or more rows of a. If b has fewer than LANES rows, the other columns of c get any numbers.
+   `several` rows of a and more prefetch `distance` rows ahead. */
 TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, const int64_t steps, const REAL *a,
-    int64_t a_row, const STORED *b, int64_t b_row, REAL *c, int64_t c_row SCALE_PARAMETER)
+    int64_t a_row, const STORED *b, int64_t b_row, REAL *c, int64_t c_row, const int64_t several,
+    const int64_t distance SCALE_PARAMETER)
 {
-    const int64_t share = !whole || rows < SEVERAL ? 0 : rows > 4 * ABREAST ? 1 : (ABREAST * 4 + rows - 1) / rows;
+    const STORED *const ahead = b + distance * b_row;
+    const int64_t share = !whole || rows < several ? 0 : rows > 4 * ABREAST ? 1 : (ABREAST * 4 + rows - 1) / rows;
     if (whole && ((ROOMY && rows <= 4) || !NARROW)) {
-        columns_of_4_T(1, rows, steps, a, a_row, b, b_row, NULL, share, c, c_row SCALE_ARGUMENT);
+        columns_of_4_T(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row SCALE_ARGUMENT);
         return;
     }
 #if NARROW
     REAL wide[LANES * MAX_TERMS] __attribute__((aligned(BYTES)));
     widen_rows_T(whole ? LANES : last + 1, steps, b, b_row, wide SCALE_ARGUMENT);
     for (int64_t x = (last + 1) * steps; x < LANES * steps; x += LANES) store_T(wide + x, splat_T(0));
-    columns_of_4_T(0, rows, steps, a, a_row, b, b_row, wide, share, c, c_row SCALE_ARGUMENT);
+    columns_of_4_T(0, rows, steps, a, a_row, b, b_row, wide, share, ahead, c, c_row SCALE_ARGUMENT);
 #else
     for (int64_t r = 0; r < rows; r++) columns_T(0, last, steps, a + r * a_row, b, b_row, c + r * c_row NOT_FETCH);
 #endif
@@ -245,7 +248,7 @@ TARGET INLINE int64_t all_turned_T(int64_t rows, int64_t columns, const int64_t 
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of LANES.
-   - b is in memory. It is prefetched EARLY rows ahead for one row of a, otherwise EARLY_FOR_SEVERAL rows ahead. */
+   - b is in memory. It is prefetched EARLY rows ahead for one row of a, otherwise DISTANCE rows ahead. */
 TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
     const STORED *b, int64_t b_row, REAL *c, int64_t c_row FETCH_PARAMETER)
 {
@@ -277,8 +280,8 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
             columns_T(0, last, steps, a, b, b_row, c + x SCALE_ARGUMENT NEXT_ARGUMENT NOT_FETCH);
         else if (last == LANES - 1)
             all_columns_T(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row SCALE_ARGUMENT);
+                c_row, SEVERAL, DISTANCE SCALE_ARGUMENT);
         else
-            all_columns_T(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row SCALE_ARGUMENT);
+            all_columns_T(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, SEVERAL, DISTANCE SCALE_ARGUMENT);
     }
 }

@@ -312,7 +312,7 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
         (void)tail;
 #elif FETCHED
         dot_early_T(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor COMPENSATION_ARGUMENT, rows < SEVERAL ? 0 : EARLY_FOR_SEVERAL);
+            factor COMPENSATION_ARGUMENT, rows < SEVERAL ? 0 : DISTANCE);
 #else
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * LANES) {
             /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
