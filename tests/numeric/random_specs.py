@@ -501,8 +501,8 @@ def case(folder, suite, draws, numbers):
 def main():
     def more(parser):
         add = parser.add_argument
-        add('--count', type=int, default=180 if WHOLE else 48, help='specs (default: %(default)s)')
-        add('--check', type=int, default=32 if WHOLE else 12, help='of these, how many are run and checked (default: %(default)s)')
+        add('--count', type=int, default=180 if WHOLE else 45, help='specs (default: %(default)s)')
+        add('--check', type=int, default=32 if WHOLE else 9, help='of these, how many are run and checked (default: %(default)s)')
         add('--seed', type=int, default=1, help='other specs (default: 1)')
         add('--arrays', type=float, default=draw_spec.READS, metavar='PART',
             help='the part of the specs whose weights may read arrays (default: %(default)s)')
