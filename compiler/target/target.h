@@ -42,12 +42,12 @@ struct target {
     int early, early_narrow, early_for_several;
     /* C conditions: early, or early_narrow, is used, otherwise 0. "": always */
     const char *early_on, *early_narrow_on;
-    const char *byte_products;   /* C condition: the machine multiplies bytes (vpdpbusd). NULL: no machine does */
+    const char *byte_products; /* C condition: the machine multiplies bytes (vpdpbusd). NULL: no machine does */
     /* The number of queries that count as several, if keys have more than 16 bits. With a condition early_on that
        holds, it is 2. */
     int several_from;
-    int near;                    /* the cache level that rows are prefetched into: 1 or 2 */
-    unsigned features;           /* bit 1 << TARGET_…: this version may use the feature */
+    int near;          /* the cache level that rows are prefetched into: 1 or 2 */
+    unsigned features; /* bit 1 << TARGET_…: this version may use the feature */
     struct {
         const char *attribute, *unit; /* NULL: no machine of the target has the feature */
         int multiply_adds;            /* the number of multiply-adds per cycle and core */
