@@ -273,6 +273,8 @@ def explain_tells_the_time_on_ranks(place):
     check(received[0] == '0 B' and received[1:] == received[1:2] * 4, 'a state does not depend on the ranks: ' + said)
     slow, fast = (rows('softmax_causal', '--ranks', '8', '--link', link)[0] for link in ('1B/s,1s', '100Gbit/s,1us'))
     check('no length' in slow and 'emit: [forward, statistics]' in slow and 'no length' not in fast, slow + fast)
+    whole = rows('linear_elu', '--set', 'mask=none', '--ranks', '2,64')[0]
+    check('go to the last rank' in whole and 'emit: [forward, statistics]' in whole, whole)
     for words, why in ((('--link', '1GB/s,1us'), 'explain needs --ranks for --link'),
                        (('--ranks', '2', '--link', '5,1us'), "--link takes a rate and the time of an empty message, as in 12.5GB/s,2us, not '5,1us'"),
                        (('--ranks', '2', '--link', '0B/s,1us'), '--link takes'), (('--ranks', '2,'), '--ranks takes'),

@@ -726,7 +726,8 @@ def processes(folder, suite, which):
     linear, spec = kernel_of(suite, LINEAR['elu'][0])
     inputs(spec, 4, 2, 150, 150, 2, 5, folder)
     ring = kernel_of(suite, QUADRATIC | RING['causal'][0] | {'emit': emit_of('causal')})[0]
-    for kernel, tolerance in (linear, 0), (ring, RING_TOLERANCE['f32']):
+    whole = kernel_of(suite, WHOLE | TOTAL['elu'][0])[0]
+    for kernel, tolerance in (linear, 0), (ring, RING_TOLERANCE['f32']), (whole, RING_TOLERANCE['f32']):
         outs = []
         for runs in [[150], [75, 75], [0, 33, 100, 17]]:
             done_well([*mpirun, '-n', str(len(runs)), './program', kernel.library._name, 'k_kernel', folder,

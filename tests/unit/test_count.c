@@ -262,6 +262,10 @@ static void ranks(void)
     /* a state of a slice takes 3 seconds to send and 6 to join; five times, one after the other */
     CU_ASSERT_DOUBLE_EQUAL(joined_seconds(3, 4, 12, 40, 8e6, &link, 1e6), 12 + 5 * (3 + 6) + 40, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(joined_seconds(1, 4, 12, 40, 8e6, &link, 1e6), 40, 1e-9);
+    /* the sums over all keys go back in five messages of 3 s, after all ranks have summed their keys */
+    CU_ASSERT_DOUBLE_EQUAL(total_seconds(3, 4, 40, 7, 8e6, false, &link, 1e6), 2 * (10 + 3) + 40 + 5 * 3 + 7, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(total_seconds(3, 4, 40, 7, 8e6, true, &link, 1e6), 40 + 5 * (3 + 6) + 5 * 3 + 7, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(total_seconds(1, 4, 40, 7, 8e6, false, &link, 1e6), 47, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(ring_seconds(0, 7, 0, 0, &link), 7, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(ring_seconds(2, 7, 20, 4e6, &link), 7 + 10 + 10, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(ring_seconds(2, 7, 20, 40e6, &link), 21 + 21 + 10, 1e-9);
