@@ -185,18 +185,21 @@ static int64_t faster_from(const struct shared *s, int64_t ranks)
 
 static void print_needs(const struct shared *s)
 {
-    const bool decodes = s->unit->spec->emit & EMIT_DECODE, has_statistics = s->unit->spec->emit & EMIT_STATISTICS;
+    const struct spec *const spec = s->unit->spec;
+    const bool of_states = s->c && !s->whole && !shows_earlier_keys(spec->mask),
+               served = of_states ? spec->emit & EMIT_DECODE : spec->emit & EMIT_STATISTICS;
     if (s->whole)
         printf("  sums over keys, %.0f bytes, go to the last rank, and those over all keys back to all ranks, in up to "
-               "%lld "
-               "slices of heads%s\n",
-               s->state, (long long)s->slices, has_statistics ? "" : "; this needs emit: [forward, statistics]");
+               "%lld slices of heads",
+               s->state, (long long)s->slices);
     else if (s->c)
-        printf("  a state of %.0f bytes goes from rank to rank, in up to %lld slices of heads%s\n", s->state,
-               (long long)s->slices, decodes || s->unit->sums_keys ? "" : "; this needs emit: [forward, decode]");
+        printf("  a state of %.0f bytes goes from rank to rank, in up to %lld slices of heads", s->state,
+               (long long)s->slices);
     else
-        printf("  keys and values go from rank to rank, %.0f bytes a token; times are of the last rank%s\n", s->row,
-               has_statistics ? "" : "; this needs emit: [forward, statistics]");
+        printf("  keys and values go from rank to rank, %.0f bytes a token; times are of the last rank", s->row);
+    printf("%s\n", served      ? ""
+                   : of_states ? "; this needs emit: [forward, decode]"
+                               : "; this needs emit: [forward, statistics]");
 }
 
 void explain_ranks(const struct unit *p, const struct costs *costs)

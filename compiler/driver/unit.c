@@ -246,8 +246,7 @@ static bool may_show_same_keys(const struct mask *mask)
     return same;
 }
 
-/* Whether a mask hides keys from all queries, and later keys from each query. */
-static bool shows_earlier_keys(const struct mask *mask)
+bool shows_earlier_keys(const struct mask *mask)
 {
     bool shows = mask && mask->kind == MASK_ALL && mask_requires(mask, MASK_CAUSAL);
     for (int k = 0; shows && k < mask->parts; k++) {

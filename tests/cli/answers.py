@@ -275,12 +275,13 @@ def explain_tells_the_time_on_ranks(place):
     check('no length' in slow and 'emit: [forward, statistics]' in slow and 'no length' not in fast, slow + fast)
     whole = rows('linear_elu', '--set', 'mask=none', '--ranks', '2,64')[0]
     check('go to the last rank' in whole and 'emit: [forward, statistics]' in whole, whole)
+    padded = rows('linear_elu', '--set', 'mask={all: [causal, lengths]}', '--ranks', '2,64')[0]
+    check('from rank to rank' in padded and 'emit: [forward, statistics]' in padded, padded)
     for words, why in ((('--link', '1GB/s,1us'), 'explain needs --ranks for --link'),
                        (('--ranks', '2', '--link', '5,1us'), "--link takes a rate and the time of an empty message, as in 12.5GB/s,2us, not '5,1us'"),
                        (('--ranks', '2', '--link', '0B/s,1us'), '--link takes'), (('--ranks', '2,'), '--ranks takes'),
                        (('--ranks', ''), '--ranks takes'), (('--ranks', '2', '--heads', '3/2'), 'explain takes --heads')):
         check(why in place.attnc('explain', 'softmax', *words, status=2).stderr, words)
-
 
 
 @case
