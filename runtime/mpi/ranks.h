@@ -126,7 +126,7 @@ int chain_check(const struct attn_kernel *kernel, const struct attn_problem *pro
 int chain_forward(const struct ranks_call *call);
 int chain_extend(const struct ranks_call *call);
 
-/* The gradients of the same forms (chain_backward.c). chain_backward_workspace returns SIZE_MAX if the sizes are too
+/* The gradients of the same forms (chain_sums.c). chain_backward_workspace returns SIZE_MAX if the sizes are too
    large. */
 bool chain_backward_serves(const struct attn_kernel *kernel);
 size_t chain_backward_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
@@ -139,7 +139,7 @@ size_t chain_of_keys_workspace(const struct attn_transport *t, const struct attn
                                const struct attn_problem *filled);
 int chain_of_keys_forward(const struct ranks_call *call);
 
-/* Gradients of parameters (chain_backward.c):
+/* Gradients of parameters (chain_sums.c):
    - clear_gradients sets those of a rank without tokens to 0.
    - sum_gradients replaces them by their sums over all ranks, but for those with a row for each token. `work` has
      gradients_work() bytes.
