@@ -318,12 +318,10 @@ struct attn_kernel {
     int64_t open_keys, end_of_keys; /* `before` and `after` do not limit keys before position open_keys. No query sees a
                                        key from position end_of_keys on, which is INT64_MAX if there is no such limit */
     /* For calls with some keys of a sequence, or NULL. Kernels of linear forms with `emit: [forward, statistics]` have
-       these functions
-       if all queries see the same keys, as without a mask or with `lengths` (sums_whole is 1), or with `causal` and
-       `lengths` (sums_whole is 0).
-       - key_sums: returns the bytes of the sums over keys. Those of a key/value head are contiguous,
-       and follow those of
-         the previous key/value head and sequence. Zeros are the sums over no keys
+       these functions if all queries see the same keys, as without a mask or with `lengths` (sums_whole is 1), or with
+       `causal` and `lengths` (sums_whole is 0).
+       - key_sums: returns the bytes of the sums over keys, for each sequence and key/value head in turn. Zeros are the
+         sums over no keys
        - add_key_sums: adds the keys of this call to problem->earlier_sums, which is aligned to 64. The workspace has
          workspace() bytes, for a problem with earlier_sums
        - forward with problem->earlier_sums takes the sums over all keys from there, and reads no keys. If sums_whole is

@@ -54,8 +54,8 @@ size_t attn_ranks_workspace(const struct attn_transport *transport, const struct
      of heads. Their bytes do not depend on the number of tokens. If each rank's keys begin at a multiple of 4 tile_k
      keys (`attnc explain`), `out` has the bits of NAME_forward on one rank, else it is equal up to rounding. With
      problem.foldable, ranks sum their keys at the same time, and the bits depend on how keys are divided.
-     If the mask is `causal` together with `lengths` or `prefix` (`all: [causal, lengths]`), sums over earlier keys go to
-     the next rank only, n_q must equal n_k, and `out` is equal up to rounding.
+     With `causal` and `lengths` or `prefix` (`all: [causal, lengths]`), sums over earlier keys go to the next rank
+     only, n_q must equal n_k, and `out` is equal up to rounding.
    - Another kernel with `emit: [forward, statistics]` sends keys and values from rank to rank, and merges results. The
    last query of all ranks is at the last key. Keys that no query of a rank sees are neither sent there nor computed, as
      far as distances, a prefix, `lengths` and `document` tell. With 16-bit elements, each merge rounds. `document` has
