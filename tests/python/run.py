@@ -202,7 +202,7 @@ def all_cases(link):
                 say('FAIL', function.__name__, str(why))
         try:
             if name == 'numpy':
-                run([python, '-m', 'pip', 'install', '--quiet', 'pyyaml'], 'pyyaml, for definitions.py', env=settings)
+                run([python, '-m', 'pip', 'install', '--quiet', 'pyyaml', 'ml_dtypes'], 'packages of tests', env=settings)
         except Impossible as why:
             say('skip', 'numpy_cases', str(why))
             continue
