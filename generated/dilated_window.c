@@ -682,8 +682,8 @@ TARGET_v4 INLINE void some_columns_v4(const int rows, const int direct, const in
 /* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 4 rows from `ahead` on. */
 TARGET_v4 INLINE void columns_of_4_v4(const int direct, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const int64_t share, const float *ahead, float *c, int64_t c_row
-    )
+    const float *b, int64_t b_row, const float *wide, const int64_t share, const float *ahead, float *c,
+    int64_t c_row)
 {
     int64_t ask[2] = {0, min(share, 4)};
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
@@ -1884,8 +1884,8 @@ TARGET_v3 INLINE void some_columns_v3(const int rows, const int direct, const in
 /* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 2 rows from `ahead` on. */
 TARGET_v3 INLINE void columns_of_4_v3(const int direct, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const int64_t share, const float *ahead, float *c, int64_t c_row
-    )
+    const float *b, int64_t b_row, const float *wide, const int64_t share, const float *ahead, float *c,
+    int64_t c_row)
 {
     int64_t ask[2] = {0, min(share, 2)};
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
@@ -3067,8 +3067,8 @@ INLINE void some_columns_any(const int rows, const int direct, const int64_t ste
 
 /* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 2 rows from `ahead` on. */
 INLINE void columns_of_4_any(const int direct, int64_t rows, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const int64_t share, const float *ahead, float *c, int64_t c_row
-    )
+    const float *b, int64_t b_row, const float *wide, const int64_t share, const float *ahead, float *c,
+    int64_t c_row)
 {
     int64_t ask[2] = {0, min(share, 2)};
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {

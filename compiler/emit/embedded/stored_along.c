@@ -77,8 +77,8 @@ TARGET INLINE void some_columns_T(const int rows, const int direct, const int64_
 
 /* Computes groups of up to 4 rows of c. Each group prefetches `share` of every ABREAST rows from `ahead` on. */
 TARGET INLINE void columns_of_4_T(const int direct, int64_t rows, const int64_t steps, const REAL *a, int64_t a_row,
-    const STORED *b, int64_t b_row, const REAL *wide, const int64_t share, const STORED *ahead, REAL *c, int64_t c_row
-    SCALE_PARAMETER)
+    const STORED *b, int64_t b_row, const REAL *wide, const int64_t share, const STORED *ahead, REAL *c,
+    int64_t c_row SCALE_PARAMETER)
 {
     int64_t ask[2] = {0, min(share, ABREAST)};
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
