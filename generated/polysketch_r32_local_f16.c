@@ -612,8 +612,8 @@ TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t row
 }
 
 /* Widens rows of `elements` elements, which is a multiple of 16. There are at most 16 or 32 rows. */
-TARGET_v4 INLINE void widen_rows_v4(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide
-    )
+TARGET_v4 INLINE void widen_rows_v4(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row,
+    float *wide)
 {
     for (int64_t r = 0; r < rows; r++)
         UNROLL for (int64_t x = 0; x < elements; x += 16)
@@ -2433,8 +2433,8 @@ TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t row
 }
 
 /* Widens rows of `elements` elements, which is a multiple of 8. There are at most 8 or 16 rows. */
-TARGET_v3 INLINE void widen_rows_v3(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide
-    )
+TARGET_v3 INLINE void widen_rows_v3(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row,
+    float *wide)
 {
     for (int64_t r = 0; r < rows; r++)
         UNROLL for (int64_t x = 0; x < elements; x += 8)
@@ -4251,8 +4251,8 @@ APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_
 }
 
 /* Widens rows of `elements` elements, which is a multiple of 4. There are at most 4 or 16 rows. */
-INLINE void widen_rows_any(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide
-    )
+INLINE void widen_rows_any(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row,
+    float *wide)
 {
     for (int64_t r = 0; r < rows; r++)
         UNROLL for (int64_t x = 0; x < elements; x += 4)

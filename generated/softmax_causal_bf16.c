@@ -879,8 +879,8 @@ TARGET_v4bf16amx APART int finite_stored_v4bf16amx(const uint16_t *p, int64_t ro
 
 /* Widens rows of `elements` elements, which is a multiple of 16. There are at most 16 or 32 rows. */
 TARGET_v4bf16amx INLINE void widen_rows_v4bf16amx(int64_t rows, const int64_t elements, const uint16_t *b,
-    int64_t b_row, float *wide
-    )
+    int64_t b_row,
+    float *wide)
 {
     for (int64_t r = 0; r < rows; r++)
         UNROLL for (int64_t x = 0; x < elements; x += 16)
@@ -922,8 +922,7 @@ TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, co
 TARGET_v4bf16amx INLINE void some_columns_v4bf16amx(const int rows, const int direct, const int64_t steps,
     const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, const float *wide, const uint16_t *ahead, const int64_t *ask, float *c,
-        int64_t c_row
-    )
+    int64_t c_row)
 {
     vec_v4bf16amx t[4][16];
     for (int64_t k = 0; k < 16; k += 4) {
@@ -2498,8 +2497,7 @@ TARGET_v4bf16 APART int finite_stored_v4bf16(const uint16_t *p, int64_t row, int
 
 /* Widens rows of `elements` elements, which is a multiple of 16. There are at most 16 or 32 rows. */
 TARGET_v4bf16 INLINE void widen_rows_v4bf16(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row,
-    float *wide
-    )
+    float *wide)
 {
     for (int64_t r = 0; r < rows; r++)
         UNROLL for (int64_t x = 0; x < elements; x += 16)
@@ -2541,8 +2539,7 @@ TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, const in
 TARGET_v4bf16 INLINE void some_columns_v4bf16(const int rows, const int direct, const int64_t steps, const float *a,
     int64_t a_row,
     const uint16_t *b, int64_t b_row, const float *wide, const uint16_t *ahead, const int64_t *ask, float *c,
-        int64_t c_row
-    )
+    int64_t c_row)
 {
     vec_v4bf16 t[4][16];
     for (int64_t k = 0; k < 16; k += 4) {
@@ -3878,8 +3875,8 @@ TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t row
 }
 
 /* Widens rows of `elements` elements, which is a multiple of 16. There are at most 16 or 32 rows. */
-TARGET_v4 INLINE void widen_rows_v4(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide
-    )
+TARGET_v4 INLINE void widen_rows_v4(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row,
+    float *wide)
 {
     for (int64_t r = 0; r < rows; r++)
         UNROLL for (int64_t x = 0; x < elements; x += 16)
@@ -3919,8 +3916,7 @@ TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t st
 TARGET_v4 INLINE void some_columns_v4(const int rows, const int direct, const int64_t steps, const float *a,
     int64_t a_row,
     const uint16_t *b, int64_t b_row, const float *wide, const uint16_t *ahead, const int64_t *ask, float *c,
-        int64_t c_row
-    )
+    int64_t c_row)
 {
     vec_v4 t[4][16];
     for (int64_t k = 0; k < 16; k += 4) {
@@ -5240,8 +5236,8 @@ TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t row
 }
 
 /* Widens rows of `elements` elements, which is a multiple of 8. There are at most 8 or 16 rows. */
-TARGET_v3 INLINE void widen_rows_v3(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide
-    )
+TARGET_v3 INLINE void widen_rows_v3(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row,
+    float *wide)
 {
     for (int64_t r = 0; r < rows; r++)
         UNROLL for (int64_t x = 0; x < elements; x += 8)
@@ -5280,8 +5276,7 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
 TARGET_v3 INLINE void some_columns_v3(const int rows, const int direct, const int64_t steps, const float *a,
     int64_t a_row,
     const uint16_t *b, int64_t b_row, const float *wide, const uint16_t *ahead, const int64_t *ask, float *c,
-        int64_t c_row
-    )
+    int64_t c_row)
 {
     vec_v3 t[4][8];
     UNROLL for (int64_t k = 0; k < 8; k += 2) {
@@ -6578,8 +6573,8 @@ APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_
 }
 
 /* Widens rows of `elements` elements, which is a multiple of 4. There are at most 4 or 16 rows. */
-INLINE void widen_rows_any(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide
-    )
+INLINE void widen_rows_any(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row,
+    float *wide)
 {
     for (int64_t r = 0; r < rows; r++)
         UNROLL for (int64_t x = 0; x < elements; x += 4)
@@ -6618,8 +6613,7 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
    - ask: of 2 rows from ahead on, those with these numbers are prefetched */
 INLINE void some_columns_any(const int rows, const int direct, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, const float *wide, const uint16_t *ahead, const int64_t *ask, float *c,
-        int64_t c_row
-    )
+    int64_t c_row)
 {
     vec_any t[4][4];
     UNROLL for (int64_t k = 0; k < 4; k += 2) {

@@ -778,8 +778,8 @@ TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t st
    - ask: of 4 rows from ahead on, those with these numbers are prefetched */
 TARGET_v4 INLINE void some_columns_v4(const int rows, const int direct, const int64_t steps, const float *a,
     int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const float *ahead, const int64_t *ask, float *c, int64_t c_row
-    )
+    const float *b, int64_t b_row, const float *wide, const float *ahead, const int64_t *ask, float *c,
+    int64_t c_row)
 {
     vec_v4 t[4][16];
     for (int64_t k = 0; k < 16; k += 4) {
@@ -2708,8 +2708,8 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
    - ask: of 2 rows from ahead on, those with these numbers are prefetched */
 TARGET_v3 INLINE void some_columns_v3(const int rows, const int direct, const int64_t steps, const float *a,
     int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const float *ahead, const int64_t *ask, float *c, int64_t c_row
-    )
+    const float *b, int64_t b_row, const float *wide, const float *ahead, const int64_t *ask, float *c,
+    int64_t c_row)
 {
     vec_v3 t[4][8];
     UNROLL for (int64_t k = 0; k < 8; k += 2) {
@@ -4615,8 +4615,8 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
    - wide: b converted to floats, in rows of `steps` elements. NULL if `direct`: b is converted here
    - ask: of 2 rows from ahead on, those with these numbers are prefetched */
 INLINE void some_columns_any(const int rows, const int direct, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const float *ahead, const int64_t *ask, float *c, int64_t c_row
-    )
+    const float *b, int64_t b_row, const float *wide, const float *ahead, const int64_t *ask, float *c,
+    int64_t c_row)
 {
     vec_any t[4][4];
     UNROLL for (int64_t k = 0; k < 4; k += 2) {

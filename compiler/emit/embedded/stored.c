@@ -237,8 +237,8 @@ TARGET APART int finite_stored_T(const STORED *p, int64_t row, int64_t rows, int
 #endif
 #if NARROW
 /* Widens rows of `elements` elements, which is a multiple of LANES. There are at most LANES or AT_ONCE rows. */
-TARGET INLINE void widen_rows_T(int64_t rows, const int64_t elements, const STORED *b, int64_t b_row, REAL *wide
-    SCALE_PARAMETER)
+TARGET INLINE void widen_rows_T(int64_t rows, const int64_t elements, const STORED *b, int64_t b_row,
+    REAL *wide SCALE_PARAMETER)
 {
     for (int64_t r = 0; r < rows; r++)
         UNROLL for (int64_t x = 0; x < elements; x += LANES)

@@ -35,8 +35,8 @@ TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps,
    - wide: b converted to floats, in rows of `steps` elements. NULL if `direct`: b is converted here
    - ask: of ABREAST rows from ahead on, those with these numbers are prefetched */
 TARGET INLINE void some_columns_T(const int rows, const int direct, const int64_t steps, const REAL *a, int64_t a_row,
-    const STORED *b, int64_t b_row, const REAL *wide, const STORED *ahead, const int64_t *ask, REAL *c, int64_t c_row
-    SCALE_PARAMETER)
+    const STORED *b, int64_t b_row, const REAL *wide, const STORED *ahead, const int64_t *ask, REAL *c,
+    int64_t c_row SCALE_PARAMETER)
 {
     vec_T t[4][LANES];
 #if ROOMY
