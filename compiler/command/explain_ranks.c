@@ -186,7 +186,7 @@ static int64_t faster_from(const struct shared *s, int64_t ranks)
 static void print_needs(const struct shared *s)
 {
     const struct spec *const spec = s->unit->spec;
-    const bool of_states = s->c && !s->whole && !shows_earlier_keys(spec->mask),
+    const bool of_states = s->c && !s->whole && !mask_shows_earlier_keys(spec->mask),
                served = of_states ? spec->emit & EMIT_DECODE : spec->emit & EMIT_STATISTICS;
     if (s->whole)
         printf("  sums over keys, %.0f bytes, go to the last rank, and those over all keys back to all ranks, in up to "

@@ -113,8 +113,6 @@ const char *unit_source_hash(const struct unit *p);
 const char *unit_ready_hash(const struct unit *p);
 /* Returns the first target that this machine runs, or NULL. */
 const struct target *unit_target_here(const struct unit *p);
-/* Whether a mask hides some keys from all queries, and later keys from each query. (unit.c) */
-bool shows_earlier_keys(const struct mask *mask);
 /* Returns the compilation of forward on target t for this number of keys, or NULL. */
 const struct compilation *unit_choice(const struct unit *p, const struct target *t, int64_t keys);
 

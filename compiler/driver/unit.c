@@ -246,22 +246,13 @@ static bool may_show_same_keys(const struct mask *mask)
     return same;
 }
 
-bool shows_earlier_keys(const struct mask *mask)
-{
-    bool shows = mask && mask->kind == MASK_ALL && mask_requires(mask, MASK_CAUSAL);
-    for (int k = 0; shows && k < mask->parts; k++) {
-        const enum mask_kind kind = mask->part[k]->kind;
-        shows = kind == MASK_CAUSAL || kind == MASK_LENGTHS || kind == MASK_PREFIX || kind == MASK_NONE;
-    }
-    return shows;
-}
-
 /* Whether a call of a linear form may have sums over keys of a sequence. */
 static bool can_sum_keys(const struct spec *spec)
 {
     return spec->emit & EMIT_STATISTICS && !(spec->emit & EMIT_DECODE) && adds_up(spec) && !spec->linformer &&
            !spec_has_storage(spec) && spec->similarity.kind != SIMILARITY_SOFTMAX &&
-           spec->algorithm != ALGORITHM_QUADRATIC && (may_show_same_keys(spec->mask) || shows_earlier_keys(spec->mask));
+           spec->algorithm != ALGORITHM_QUADRATIC &&
+           (may_show_same_keys(spec->mask) || mask_shows_earlier_keys(spec->mask));
 }
 
 /* Whether such a call needs positions that count from problem.first_key. */
@@ -291,7 +282,7 @@ static void count_in_parts(struct unit *p, struct diagnostics *d)
     struct spec *const spec = arena_alloc(p->arena, sizeof *spec);
     *spec = *p->spec;
     spec->in_parts = true;
-    if (!of_keys && sums_name_positions(p) && shows_earlier_keys(spec->mask)) spec->key_mask = keys_of_mask(p);
+    if (!of_keys && sums_name_positions(p) && mask_shows_earlier_keys(spec->mask)) spec->key_mask = keys_of_mask(p);
     parts.spec = spec;
     parts.graph = build_graph(p->arena, spec, d);
     if (!parts.graph) return;
@@ -312,7 +303,7 @@ static void take_key_sums(struct unit *p)
     const bool can = can_sum_keys(spec) && (spec->in_parts || !weight_names_positions(spec)) &&
                      distances_of(p->graph).period == 1;
     p->sums_whole = can && emit_sums_whole(p->version, p->versions, p->backward, p->backwards);
-    p->sums_keys = p->sums_whole || (can && shows_earlier_keys(spec->mask) &&
+    p->sums_keys = p->sums_whole || (can && mask_shows_earlier_keys(spec->mask) &&
                                      emit_sums_earlier(p->version, p->versions, p->backward, p->backwards));
     if (p->sums_keys) p->outer_chunk = 1;
     /* another linear form counts positions from key 0 of a call, so its results for parts of the keys do not merge */

@@ -99,6 +99,16 @@ const struct mask *mask_requires(const struct mask *mask, enum mask_kind kind)
     return found;
 }
 
+bool mask_shows_earlier_keys(const struct mask *mask)
+{
+    bool shows = mask && mask->kind == MASK_ALL && mask_requires(mask, MASK_CAUSAL);
+    for (int k = 0; shows && k < mask->parts; k++) {
+        const enum mask_kind kind = mask->part[k]->kind;
+        shows = kind == MASK_CAUSAL || kind == MASK_LENGTHS || kind == MASK_PREFIX || kind == MASK_NONE;
+    }
+    return shows;
+}
+
 static void mask_expressions(const struct mask *m, void (*visit)(void *, const char *, const struct expression *),
                              void *user)
 {

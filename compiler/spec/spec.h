@@ -213,6 +213,8 @@ void spec_expressions(const struct spec *spec,
 bool mask_has(const struct mask *mask, enum mask_kind kind);
 /* Returns a part of this kind that all visible pairs are in, or NULL. (spec.c) */
 const struct mask *mask_requires(const struct mask *mask, enum mask_kind kind);
+/* Whether a mask hides some keys from all queries, and later keys from each query. (spec.c) */
+bool mask_shows_earlier_keys(const struct mask *mask);
 
 /* The kind of statistics that forward returns (enum attn_statistics of attnrt.h). spec_has_logarithms returns
    whether they are logarithms. (spec.c) */
