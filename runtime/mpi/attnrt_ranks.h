@@ -57,9 +57,9 @@ size_t attn_ranks_workspace(const struct attn_transport *transport, const struct
      With `causal` and `lengths` or `prefix` (`all: [causal, lengths]`), sums over earlier keys go to the next rank
      only, n_q must equal n_k, and `out` is equal up to rounding.
    - Another kernel with `emit: [forward, statistics]` sends keys and values from rank to rank, and merges results. The
-   last query of all ranks is at the last key. Keys that no query of a rank sees are neither sent there nor computed, as
-     far as distances, a prefix, `lengths` and `document` tell. With 16-bit elements, each merge rounds. `document` has
-     the ids of the tokens of all ranks, mine->all_keys is their number, and both are equal on all ranks. A sink, or
+     last query of all ranks is at the last key. Keys that no query of a rank sees are neither sent there nor computed,
+     as far as distances, a prefix, `lengths` and `document` tell. With 16-bit elements, each merge rounds. `document`
+   has the ids of the tokens of all ranks, mine->all_keys is their number, and both are equal on all ranks. A sink, or
      another constant of a denominator, is added once for each row. If a row sees no key, its statistic may be that of
      the sink.
 
@@ -96,11 +96,11 @@ size_t attn_ranks_backward_workspace(const struct attn_transport *transport, con
      at a multiple of kernel->outer_chunk, else the error is ATTN_ELENGTH. A gradient with a row for each token has the
      rank's rows.
    - A kernel with key_sums and backward sends the sums over keys and over queries in the same way, or if it is causal,
-     those over earlier and over later tokens. A gradient with a
-   row for each query or key has the rank's rows. mine->statistics is not used.
+     those over earlier and over later tokens. A gradient with a row for each query or key has the rank's rows.
+     mine->statistics is not used.
    - Another kernel with `emit: [forward, backward, statistics]` whose keys travel (see attn_ranks_forward) sends
-   gradients of keys back to their rank. mine->statistics are those that attn_ranks_forward wrote. An array with a row
-   for each query or key has no gradient yet: ATTN_EFOLD. With 16-bit elements, each sum of gradients rounds.
+     gradients of keys back to their rank. mine->statistics are those that attn_ranks_forward wrote. An array with a row
+     for each query or key has no gradient yet: ATTN_EFOLD. With 16-bit elements, each sum of gradients rounds.
    - Other kernels: ATTN_EFOLD */
 int attn_ranks_backward(const struct attn_transport *transport, const struct attn_kernel *kernel,
                         const struct attn_problem *mine, const void *params, const void *q, const void *k,

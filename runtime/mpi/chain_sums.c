@@ -53,11 +53,6 @@ struct backward_sizes {
     size_t params, sums[2], sent, own, terms, gradients, kernel; /* own: of own sums; terms: of term_gradients */
 };
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 static struct slicing slices_of(const struct attn_transport *t, const struct attn_kernel *kernel,
                                 const struct attn_problem *filled)
 {

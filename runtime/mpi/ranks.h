@@ -180,6 +180,11 @@ static inline size_t whole_lines(size_t bytes)
     return bytes > SIZE_MAX - 63 ? SIZE_MAX : (bytes + 63) / 64 * 64;
 }
 
+static inline size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 static inline size_t bytes_plus(size_t a, size_t b)
 {
     return a > SIZE_MAX - b ? SIZE_MAX : a + b;

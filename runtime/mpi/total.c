@@ -40,11 +40,6 @@ struct total {
     int error;
 };
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 static void note(struct total *x, int error)
 {
     x->error = worse_error(x->error, error);
