@@ -129,6 +129,9 @@ struct prefix_sum {
 };
 bool prefix_sum_of(const struct graph *g, int v, struct prefix_sum *out); /* whether value v is a prefix sum */
 bool has_prefix_sums(const struct graph *g);
+/* Whether the terms of prefix sums read a parameter, or whether anything else does. */
+bool prefix_terms_read(const struct graph *g, const char *param);
+bool others_read(const struct graph *g, const char *param);
 bool prefix_terms_move(const struct graph *g); /* whether the terms stay the same if all positions move */
 /* The arrays of prefix sums.
    - …_LOW: the rounding error of the sums. With it, a difference of large sums keeps its digits.

@@ -151,7 +151,8 @@ bool moves_on(const struct graph *g, int64_t by)
 
 bool moves_together(const struct graph *g, int64_t by)
 {
-    return all_stay(g, by, true, false, true);
+    /* the tokens that prefix sums add move, too */
+    return all_stay(g, by, true, has_prefix_sums(g) && graph_find_solve(g) < 0, true);
 }
 
 int64_t part_period(const struct graph *g)

@@ -87,6 +87,41 @@ bool prefix_terms_move(const struct graph *g)
     return move;
 }
 
+/* Whether value v reads a parameter. Prefix sums are not followed. */
+static bool reads(const struct graph *g, int v, const char *param, bool *visited)
+{
+    struct prefix_sum sum;
+    const struct value *const value = &g->value[v];
+    if (visited[v]) return false;
+    visited[v] = true;
+    if (value->op == GRAPH_PARAM && strcmp(value->name, param) == 0) return true;
+    if (prefix_sum_of(g, v, &sum)) return false;
+    bool any = false;
+    for (int k = 0; k < value->operands && !any; k++) any = reads(g, value->operand[k].of, param, visited);
+    return any;
+}
+
+static bool *none_visited(const struct graph *g)
+{
+    return arena_alloc(g->module->arena, (size_t)g->values * sizeof(bool));
+}
+
+bool prefix_terms_read(const struct graph *g, const char *param)
+{
+    struct prefix_sum sum;
+    bool any = false;
+    for (int v = 0; v < g->values && !any; v++)
+        any = prefix_sum_of(g, v, &sum) && reads(g, sum.terms, param, none_visited(g));
+    return any;
+}
+
+bool others_read(const struct graph *g, const char *param)
+{
+    bool any = false;
+    for (int o = 0; o < g->outputs && !any; o++) any = reads(g, g->output[o].value, param, none_visited(g));
+    return any;
+}
+
 const char *prefix_tensors(const struct graph *source, const struct problem_size *size, const struct tensor *in,
                            int count, struct tensor *out, int *made)
 {

@@ -78,6 +78,7 @@ struct unit {
     bool rows_move;             /* a row of a state may move to the position of another token */
     uint64_t fingerprint;       /* identifies states: a hash of the graph and of the layout */
     struct distances distances; /* of queries and their keys */
+    uint64_t decay_params;      /* as in struct attn_kernel */
     struct defaults defaults[MAX_VERSIONS];
     int default_count;
     const char *why_quadratic; /* the reason why the linear form is never used, or NULL */

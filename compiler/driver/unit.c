@@ -102,6 +102,7 @@ static const struct emission *emission_of(const struct unit *p)
                            .sums_keys = p->sums_keys,
                            .sums_whole = p->sums_whole,
                            .distances = p->distances,
+                           .decay_params = p->decay_params,
                            .standalone = p->standalone};
     return e;
 }
@@ -152,10 +153,19 @@ static bool adds_up(const struct spec *spec)
     return !spec->decay && !spec->rate;
 }
 
+/* Whether results of parts of the keys merge, given the sums of a decay's logarithm over the tokens between the parts
+   and the queries. */
+static bool results_merge(const struct spec *spec)
+{
+    return !spec->rate &&
+           (!spec->decay || (spec->emit & EMIT_STATISTICS && !(spec->emit & EMIT_DECODE) &&
+                             (spec->similarity.kind == SIMILARITY_SOFTMAX || spec->algorithm == ALGORITHM_QUADRATIC)));
+}
+
 /* Whether positions may count from problem.first_key. Other forms than the quadratic one count from key 0. */
 static bool can_be_in_parts(const struct spec *spec)
 {
-    return spec->emit & EMIT_STATISTICS && !(spec->emit & EMIT_DECODE) && adds_up(spec) && !spec->linformer &&
+    return spec->emit & EMIT_STATISTICS && !(spec->emit & EMIT_DECODE) && results_merge(spec) && !spec->linformer &&
            (spec->similarity.kind == SIMILARITY_SOFTMAX || spec->algorithm == ALGORITHM_QUADRATIC);
 }
 
@@ -185,8 +195,8 @@ static int64_t saved_power_of(const struct unit *p)
 static struct distances distances_of_unit(const struct unit *p, struct diagnostics *d)
 {
     struct distances of = distances_of(p->graph);
-    if (!adds_up(p->spec)) of.period = 0;
-    if (of.period || !adds_up(p->spec) || !rotates_pairs(p->spec)) return of;
+    if (!results_merge(p->spec)) of.period = 0;
+    if (of.period || !results_merge(p->spec) || !rotates_pairs(p->spec)) return of;
     struct spec without = *p->spec;
     without.prepare = arena_alloc(p->arena, (size_t)without.prepares * sizeof *without.prepare);
     without.prepares = 0;
@@ -296,6 +306,22 @@ static void count_in_parts(struct unit *p, struct diagnostics *d)
     p->distances = parts.distances;
 }
 
+/* Sets decay_params. A gradient of a parameter that other parts of a weight read, too, would have to be summed from
+   both parts: results for parts of the keys are then not merged. */
+static void set_decay_params(struct unit *p)
+{
+    int number = 0;
+    for (int k = 0; k < p->arrays->count; k++) {
+        const struct kernel_array *const a = &p->arrays->array[k];
+        if (a->place != PLACE_PARAMS) continue;
+        const bool terms = prefix_terms_read(p->graph, a->name), others = terms && others_read(p->graph, a->name);
+        if (terms && (number >= 64 || (others && p->spec->emit & EMIT_BACKWARD && a->origin == ORIGIN_LEARNED)))
+            p->distances.period = 0;
+        if (terms && !others && number < 64) p->decay_params |= UINT64_C(1) << number;
+        number++;
+    }
+}
+
 /* Lets calls have some keys of a sequence, and read sums over all of them or over earlier ones. */
 static void take_key_sums(struct unit *p)
 {
@@ -360,6 +386,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     good = good && versions_make(p, target, targets, o, d, of_schedule);
     if (good) p->distances.saved_power = saved_power_of(p);
     if (good) take_key_sums(p);
+    if (good) set_decay_params(p);
     if (!good && p->asked & EMIT_BACKWARD && diagnostics_errors(d))
         diagnostics_note(d, (struct position){0, 0},
                          "--backward asks for gradients, as 'emit: [forward, backward]' does");

@@ -202,7 +202,7 @@ static void returned(struct version_choice *x, const struct compilation *c, cons
                  (long long)emit_outer_bytes(l), emit_outer_results(x->e->p, c) ? ", .outer_results = 1" : "");
     const char *const modes = program_is_backward(&c->program) ? emit_outer_modes(x->e->p, c) : "";
     if (*modes) text_add(out, ", .adds = %s", modes);
-    if (x->e->p->outer_chunk && c->program.of_terms) text_add(out, ", .of_terms = 1");
+    if ((x->e->p->outer_chunk || emit_decay_parts(x->e->p)) && c->program.of_terms) text_add(out, ", .of_terms = 1");
     if (l->kept) text_add(out, ", .chunk = %lld, .kept = %lld", (long long)c->state.chunk, (long long)l->kept);
     if (fold)
         text_add(out, ", .join = %s, .join_work = %lld", emit_function(fold, emit_form(fold)),

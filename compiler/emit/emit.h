@@ -77,6 +77,7 @@ struct emission {
        over all tokens (emit_sums_whole), not over earlier and later ones (emit_sums_earlier) */
     bool sums_keys, sums_whole;
     struct distances distances;
+    uint64_t decay_params; /* as in struct attn_kernel */
     bool standalone;
 };
 
@@ -99,6 +100,8 @@ int64_t emit_outer_chunk(const struct version *backward, int backwards, int64_t 
 bool emit_sums_whole(const struct version *version, int versions, const struct version *backward, int backwards);
 /* Returns whether queries read sums over earlier keys, and backward takes outer sums that may begin at any token. */
 bool emit_sums_earlier(const struct version *version, int versions, const struct version *backward, int backwards);
+/* Returns whether calls may have some keys of a sequence with a decay (attn_problem.query_decay). */
+bool emit_decay_parts(const struct emission *p);
 /* Returns the bytes of the sums over keys of a head, or 0 if queries read other sums than those over all keys. */
 int64_t emit_key_sums_bytes(const struct compilation *c);
 /* Returns whether the loops over tasks include an axis of this size. */

@@ -79,8 +79,17 @@ static const char *sums_wanted(const struct emitted_file *e, struct arena *arena
     return when;
 }
 
+bool emit_decay_parts(const struct emission *p)
+{
+    return p->prefixes && p->spec->emit & EMIT_STATISTICS && p->distances.period > 0 && !p->outer_chunk;
+}
+
 void emit_set_prefix_sums(struct template_names *t, const struct emitted_file *e)
 {
+    const bool decay_parts = emit_decay_parts(e->p);
+    template_set_number(t, "DECAY_PARTS", decay_parts);
+    template_set_number(t, "HAS_ADDS", decay_parts || e->p->outer_chunk > 0);
+    template_set(t, "DECAY_PARAMS", arena_printf(t->arena, "UINT64_C(0x%llx)", (unsigned long long)e->p->decay_params));
     const int sums = kernel_array_find(e->p->arrays, prefix_array_name(PREFIX_OF_KEY));
     template_set_number(t, "PREFIX_SUMS", e->p->prefixes);
     template_set_number(t, "F64", e->p->spec->dtype == DTYPE_F64);

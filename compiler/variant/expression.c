@@ -99,7 +99,7 @@ static const struct expr *value_of(struct builder *x, enum expression_name name,
     case NAME_g: return build_index_of(x, x->kv);
     case NAME_b: return build_index_of(x, x->b);
     case NAME_row: return build_index_of(x, x->i);
-    case NAME_t: return leaves->t;
+    case NAME_t: return leaves->of_call ? leaves->t : build_whole_position(x, leaves->t);
     case NAME_d: return build_index_of(x, x->d);
     case NAME_B: return build_size_of(x, x->b);
     case NAME_H: return build_mul(x, build_size_of(x, x->kv), build_size_of(x, x->member));
@@ -218,7 +218,8 @@ static const struct expr *with_elements(struct builder *x, const struct expressi
             struct line l = {0, 0, 0};
             /* a call has the rows of its keys only */
             struct leaves own = *leaves;
-            own.of_call |= element->array->axis[n].extent == EXTENT_NK && add_line(sub, 1, &l) && l.i == 0;
+            own.of_call |= element->array->axis[n].extent == EXTENT_NK &&
+                           ((sub->op == EXPR_INDEX && sub->integer == NAME_t) || (add_line(sub, 1, &l) && l.i == 0));
             at[n] = copy(x, sub, &own);
         }
         leaves->subscript = false;

@@ -55,7 +55,7 @@ extern int softmax_is_gnu_c;
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 18
+#define ATTNRT_TYPES 19
 #include <stddef.h>
 #include <stdint.h>
 
@@ -196,6 +196,14 @@ struct attn_problem { /* zero the struct first, because later versions add membe
        of a row that sees no key */
     int64_t first_key, all_keys;
     int sink_mode;
+    /* Used by a kernel with kernel->decay_terms, if k and v are a part of the keys of a sequence:
+       - query_decay: NULL, or [B,H,n_q,decay_terms]: the sums of a decay's logarithm over the tokens from the first key
+         of this call up to each query. NULL: each query is at a key of this call
+       - query_decay_gradients, key_decay_gradients: NULL, or [B,H,n_q,decay_terms] and [B,H,n_k,decay_terms]. Backward
+         writes the gradients with respect to such sums at queries and at keys, and no gradients of arrays that the
+         decay reads. finish_gradients reads key_decay_gradients: those of the logarithm at each token */
+    const double *query_decay;
+    double *query_decay_gradients, *key_decay_gradients;
 };
 
 /* The first bytes of a table of the tiles of a mask, which attn_tiles_of_mask makes. One byte for each tile follows:
@@ -381,9 +389,20 @@ struct attn_kernel {
     int (*add_key_sums)(const struct attn_problem *problem, const void *params, const void *k, const void *v,
                         void *workspace);
     int sums_whole;
+    /* For calls with some keys of a sequence, if weights have a decay and results merge.
+       - decay_terms: the number of sums of the decay's logarithm for each query head and position, 1 or head_dim. It is
+         0 without such calls, or if the decay depends on the distance alone
+       - decay_params: bit k is set if parameter k is read by the decay, and by nothing else
+       - decay_sums: writes the sums from the first key of a call up to each key, [B,H,n_k,decay_terms]. n_q equals n_k.
+         The workspace has workspace() bytes
+       - finish_gradients computes the gradients of parameters that the decay reads from problem->key_decay_gradients.
+         Other arguments are those of backward */
+    int64_t decay_terms;
+    uint64_t decay_params;
+    int (*decay_sums)(const struct attn_problem *problem, const void *params, double *sums, void *workspace);
 };
 
-#elif ATTNRT_TYPES != 18
+#elif ATTNRT_TYPES != 19
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 

@@ -17,7 +17,8 @@ enum {
     TAG_GRADIENTS,
     TAG_SUMS,
     TAG_SUMS_DOWN,
-    TAG_TOTALS
+    TAG_TOTALS,
+    TAG_DECAY
 };
 
 /* ---- messages (message.c) ---- */

@@ -67,7 +67,7 @@ int64_t ring_heads_of_keys(const struct attn_problem *p)
 struct layout ring_layout(const struct attn_kernel *kernel, const struct attn_problem *p)
 {
     const size_t size = attn_dtype_size(kernel->dtype), batch = (size_t)p->batch;
-    struct layout x = {0, 0, 0, 0};
+    struct layout x = {0, 0, 0, 0, 0};
     x.values = whole_lines(
         bytes_times(bytes_times(batch, (size_t)ring_heads_of_keys(p)), size * (size_t)kernel->head_dim));
     x.params = x.values;
@@ -77,6 +77,8 @@ struct layout ring_layout(const struct attn_kernel *kernel, const struct attn_pr
     x.bytes = x.params;
     for (int k = 0; k < kernel->params; k++)
         if (travels(kernel, &kernel->param[k])) x.bytes = bytes_plus(x.bytes, param_row(&kernel->param[k], p));
+    x.decay = x.bytes;
+    x.bytes = bytes_plus(x.bytes, decay_row(kernel, p));
     return x;
 }
 
@@ -117,7 +119,9 @@ static struct ring_sizes sizes_of_ring(const struct attn_kernel *kernel, const s
         .out = whole_lines(bytes_times(rows, attn_dtype_size(kernel->dtype) * (size_t)kernel->value_dim)),
         .statistics = whole_lines(bytes_times(rows, ring_statistics_size(kernel))),
         .had_sink = ring_sink_bytes(kernel, p),
-        .kernel = whole_lines(ring_larger(kernel->workspace(p), kernel->workspace(&piece)))};
+        .decay = decay_bytes(kernel, p, false),
+        .kernel = whole_lines(
+            ring_larger(ring_larger(kernel->workspace(p), kernel->workspace(&piece)), decay_workspace(kernel, p)))};
 }
 
 size_t ring_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
@@ -128,6 +132,7 @@ size_t ring_workspace(const struct attn_transport *t, const struct attn_kernel *
     if (!s.kernel) return SIZE_MAX;
     size_t bytes = bytes_plus(s.params, bytes_plus(s.starts, bytes_times(RING_BUFFERS, s.buffer)));
     bytes = bytes_plus(bytes, bytes_plus(s.out, bytes_plus(s.had_sink, bytes_times(2, s.statistics))));
+    bytes = bytes_plus(bytes, s.decay);
     return bytes_plus(bytes, s.kernel);
 }
 
@@ -157,7 +162,8 @@ static void place(struct ring *x)
     at += s->statistics;
     x->had_sink = at;
     memset(x->had_sink, 0, s->had_sink);
-    x->work = at + s->had_sink;
+    decay_place(x, at + s->had_sink, false);
+    x->work = at + s->had_sink + s->decay;
 }
 
 /* ---- packing the rank's own rows ---- */
@@ -244,6 +250,7 @@ static void pack(struct ring *x, unsigned char *to, struct rows rows)
         if (axes.data) pack_param(to + at, row, &axes, rows, attn_dtype_size(param->dtype));
         at += param_row(param, p);
     }
+    decay_pack(x, to + x->layout.decay, row, rows);
 }
 
 /* ---- a call of the kernel for some keys ---- */
@@ -279,6 +286,7 @@ void ring_use_message(struct ring *x, struct attn_problem *p, const unsigned cha
     p->k = (struct attn_strides){ring_heads_of_keys(p) * kernel->head_dim, kernel->head_dim, row};
     p->v = (struct attn_strides){p->kv_heads * kernel->value_dim, kernel->value_dim, row};
     if (kernel->values_are_keys) p->v = (struct attn_strides){0, 0, 0};
+    x->decay.first = (const double *)(const void *)(message + x->layout.decay);
     ring_set_params(x, first_query, key);
     if (x->call->params) use_rows_of_params(x, message);
 }
@@ -303,6 +311,7 @@ int ring_place_queries(struct ring *x, struct attn_problem *p, int64_t first, in
     for (int64_t b = 0; b < p->batch; b++) x->starts[b] = start;
     p->query_start = start == p->n_k - p->n_q ? NULL : x->starts;
     p->workspace_bytes = x->sizes.kernel;
+    decay_place_queries(x, p, first, key);
     return 0;
 }
 
@@ -475,7 +484,8 @@ int ring_forward(const struct ranks_call *call)
     const int misplaced = ring_make_routes(x);
     if (misplaced) return misplaced;
     place(x);
-    ring_note(x, add_own(x));
+    decay_make(x);
+    if (!x->error) ring_note(x, add_own(x));
     ring_travel(x);
     return x->error;
 }

@@ -4,12 +4,13 @@
 
 #include "route.h"
 
-/* A row of a message has the elements of all heads and sequences for one key: keys, values, and rows of parameters. */
+/* A row of a message has the elements of all heads and sequences for one key: keys, values, rows of parameters, and
+   sums of a decay. */
 struct layout {
-    size_t keys, values, params, bytes; /* offsets, and the bytes of a row */
+    size_t keys, values, params, decay, bytes; /* offsets, and the bytes of a row */
 };
 struct ring_sizes {
-    size_t params, starts, buffer, out, statistics, had_sink, kernel;
+    size_t params, starts, buffer, out, statistics, had_sink, decay, kernel;
 };
 /* A piece of the run of rank `source`, in a buffer. */
 struct piece {
@@ -18,6 +19,22 @@ struct piece {
     unsigned char *at;
 };
 enum { RING_BUFFERS = 2 };
+/* The sums of a decay's logarithm (decay.c). A row has `numbers` numbers in `row` bytes, those of a token, which are
+   [B,H,decay_terms]. Without a decay, all is 0. */
+struct decay {
+    size_t row;
+    int64_t numbers;
+    double *before;      /* a row for each of the rank's keys: the sums over all tokens before it. And one row more */
+    double *queries;     /* a row for each of the rank's queries: the sums up to its position */
+    double *call;        /* an array of a call of the kernel */
+    double *edge;        /* a row */
+    const double *first; /* the sums before the first key of the current call */
+    /* for gradients with respect to sums */
+    bool gives;                   /* some are wanted */
+    double *of_queries, *of_keys; /* rows for the rank's queries and keys */
+    double *keys;                 /* an array of a call of the kernel */
+    double *of_piece, *received;  /* rows for a piece of other keys that this rank has, and for a received piece */
+};
 
 /* A call on one rank. */
 struct ring {
@@ -30,6 +47,7 @@ struct ring {
     unsigned char *out, *statistics;              /* results for a piece */
     int64_t *starts;                              /* query_start of the current call */
     unsigned char *work;
+    struct decay decay;
     unsigned char *had_sink; /* for each query of a rank without keys: whether a call for it has had the sink */
     int error;
     /* compute: computes with the keys `rows` of rank `source`, in a message. hop_done: NULL, or what all ranks do after
@@ -61,6 +79,33 @@ int64_t ring_part_of_queries(struct ring *x, int64_t first, int64_t end, int *si
 /* Limits the queries to those that see keys `rows` of a run that begins at position `begin`. */
 void ring_limit_queries(const struct ring *x, int64_t begin, struct rows rows, int64_t *first, int64_t *end);
 void ring_note(struct ring *x, int error);
+
+/* ---- decay.c ---- */
+
+size_t decay_row(const struct attn_kernel *kernel, const struct attn_problem *p); /* bytes, or 0 without a decay */
+/* Return the bytes of the sums, and of the kernel's workspace for them. */
+size_t decay_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, bool backward);
+size_t decay_workspace(const struct attn_kernel *kernel, const struct attn_problem *p);
+/* Sets the arrays of x->decay, which have decay_bytes() bytes, and clears them. */
+void decay_place(struct ring *x, unsigned char *at, bool backward);
+void decay_make(struct ring *x); /* makes the sums, on all ranks together */
+/* Writes the sums before the rank's keys `rows`. */
+void decay_pack(const struct ring *x, unsigned char *to, size_t row_bytes, struct rows rows);
+/* Sets p->query_decay for queries from number `first` on, and keys from position `key` on. */
+void decay_place_queries(struct ring *x, struct attn_problem *p, int64_t first, int64_t key);
+bool decay_reads(const struct attn_kernel *kernel, int param); /* whether only the decay reads a parameter */
+bool decay_gradients_wanted(const struct ranks_call *call);
+/* Lets a call of backward write the gradients with respect to sums, and adds them: those of the rank's own keys, or of
+   a piece. decay_add_received adds those of the rank's keys that another rank had. */
+void decay_take_gradients(struct ring *x, struct attn_problem *p);
+void decay_add_gradients(struct ring *x, const struct attn_problem *p, int64_t first, bool own);
+void decay_add_received(struct ring *x, struct rows rows);
+/* Computes the gradients of parameters that the decay reads, on all ranks together. `gradients` has room for the
+   pointers of a struct NAME_gradients. */
+int decay_finish(struct ring *x, void **gradients);
+
+/* ---- ring.c ---- */
+
 /* Sends all pieces to the ranks whose queries see them, and calls `compute` there. */
 void ring_travel(struct ring *x);
 

@@ -33,7 +33,8 @@ int ring_backward_check(const struct attn_kernel *kernel, const struct attn_prob
         if (!attn_param_learned(p)) continue;
         const bool wanted = gradients && ((void *const *)gradients)[learned++];
         /* Gradients of such rows would have to travel, too. */
-        if (wanted && (param_has_axis(p, ATTN_N_Q) || param_has_axis(p, ATTN_N_K))) return ATTN_EFOLD;
+        if (wanted && !decay_reads(kernel, k) && (param_has_axis(p, ATTN_N_Q) || param_has_axis(p, ATTN_N_K)))
+            return ATTN_EFOLD;
     }
     return problem->statistics || kernel->statistics == ATTN_UNDIVIDED ? 0 : ATTN_EPOINTER;
 }
@@ -44,12 +45,14 @@ static struct ring_sizes sizes_of_ring(const struct attn_kernel *kernel, const s
     struct attn_problem piece = *p;
     piece.n_k = piece_of_runs(kernel);
     piece.k = piece.v = piece.dk = piece.dv = (struct attn_strides){0, 0, 0};
-    return (struct ring_sizes){
-        .params = slice_params_bytes(kernel),
-        .starts = whole_lines(bytes_times((size_t)p->batch, sizeof(int64_t))),
-        .buffer = whole_lines(bytes_times(layout.bytes, (size_t)piece.n_k)),
-        .had_sink = ring_sink_bytes(kernel, p),
-        .kernel = whole_lines(ring_larger(kernel->backward_workspace(p), kernel->backward_workspace(&piece)))};
+    return (struct ring_sizes){.params = slice_params_bytes(kernel),
+                               .starts = whole_lines(bytes_times((size_t)p->batch, sizeof(int64_t))),
+                               .buffer = whole_lines(bytes_times(layout.bytes, (size_t)piece.n_k)),
+                               .had_sink = ring_sink_bytes(kernel, p),
+                               .decay = decay_bytes(kernel, p, true),
+                               .kernel = whole_lines(ring_larger(
+                                   ring_larger(kernel->backward_workspace(p), kernel->backward_workspace(&piece)),
+                                   decay_workspace(kernel, p)))};
 }
 
 static struct backward_sizes sizes_of_backward(const struct attn_kernel *kernel, const struct attn_problem *p)
@@ -80,7 +83,7 @@ size_t ring_backward_workspace(const struct attn_kernel *kernel, const struct at
     size_t bytes = bytes_plus(s.params, bytes_plus(s.starts, bytes_times(RING_BUFFERS, s.buffer)));
     bytes = bytes_plus(bytes, bytes_plus(b.dq, bytes_times(2, bytes_plus(b.dk, b.dv))));
     bytes = bytes_plus(bytes, bytes_plus(b.saved, bytes_plus(b.gradients, b.pointers)));
-    return bytes_plus(bytes, bytes_plus(s.had_sink, s.kernel));
+    return bytes_plus(bytes, bytes_plus(bytes_plus(s.had_sink, s.decay), s.kernel));
 }
 
 static void place(struct ring *x, struct backward *b)
@@ -105,7 +108,8 @@ static void place(struct ring *x, struct backward *b)
     x->starts = (int64_t *)(void *)at;
     x->had_sink = at + x->sizes.starts;
     memset(x->had_sink, 0, x->sizes.had_sink);
-    x->work = x->had_sink + x->sizes.had_sink;
+    decay_place(x, x->had_sink + x->sizes.had_sink, true);
+    x->work = x->had_sink + x->sizes.had_sink + x->sizes.decay;
 }
 
 /* ---- adding gradients ---- */
@@ -182,7 +186,7 @@ static void add_gradients(const struct ring *x, bool zero)
     for (int k = 0, n = 0; k < kernel->params && own; k++) {
         const struct attn_param *const p = &kernel->param[k];
         if (!attn_param_learned(p)) continue;
-        const size_t elements = param_elements(p, &x->own);
+        const size_t elements = decay_reads(kernel, k) ? 0 : param_elements(p, &x->own);
         if (own[n] && zero) memset(own[n], 0, elements * ring_statistics_size(kernel));
         if (own[n] && !zero)
             add_elements(own[n], b->pointers[n], (int64_t)elements, kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32);
@@ -245,6 +249,7 @@ static int differentiate(struct ring *x, struct attn_problem *p, int64_t first, 
     p->saved = kernel->saved_power ? b->saved : NULL;
     p->saved_bytes = 0;
     p->statistics = NULL;
+    decay_take_gradients(x, p);
     return kernel->backward(
         p, call->params ? x->params : NULL, (const unsigned char *)call->arrays.q + first * p->q.row * size, k, v,
         (const unsigned char *)call->arrays.out + first * p->out.row * size,
@@ -269,6 +274,7 @@ static int add_piece(struct ring *x, int source, struct rows rows, const unsigne
     int64_t first, end;
     memset(b->dk, 0, b->sizes.dk);
     memset(b->dv, 0, b->sizes.dv);
+    if (x->decay.gives) memset(x->decay.of_piece, 0, x->decay.row * (size_t)n_k);
     ring_limit_queries(x, begin, rows, &first, &end);
     for (int64_t part, begun = first; first < end; first = part) {
         struct attn_problem p = x->own;
@@ -287,6 +293,7 @@ static int add_piece(struct ring *x, int source, struct rows rows, const unsigne
         if (first > begun && of_values) add_part(x, b->dv, dv, n_k, of_v);
         add_rows(x, &dq, first, p.n_q, b->dq);
         add_gradients(x, false);
+        decay_add_gradients(x, &p, first, false);
     }
     return 0;
 }
@@ -306,7 +313,10 @@ static int add_own(struct ring *x)
     }
     ring_set_params(x, 0, key);
     p.sink_mode = !x->call->kernel->has_sink ? 0 : p.n_k > 0 ? 2 : 1;
-    return differentiate(x, &p, 0, key, call->arrays.k, call->arrays.v, call->dq, call->dk, call->dv, call->gradients);
+    const int error = differentiate(x, &p, 0, key, call->arrays.k, call->arrays.v, call->dq, call->dk, call->dv,
+                                    call->gradients);
+    if (!error) decay_add_gradients(x, &p, 0, true);
+    return error;
 }
 
 /* ---- gradients of keys on their way back ---- */
@@ -322,16 +332,20 @@ static void give_back(struct ring *x, int source, int step, int hop, int64_t num
                       received = from < 0 ? none : routes_seen(&x->routes, t->rank, from, number);
     const size_t size = (size_t)x->own.batch * attn_dtype_size(x->call->kernel->dtype),
                  row_dk = size * (size_t)(dk.heads * dk.elements), row_dv = size * (size_t)(dv.heads * dv.elements),
-                 out = (size_t)(sent.end - sent.first), in = (size_t)(received.end - received.first);
+                 row_decay = x->decay.gives ? x->decay.row : 0, out = (size_t)(sent.end - sent.first),
+                 in = (size_t)(received.end - received.first);
     struct message messages[] = {message_from(from, TAG_GRADIENTS, b->received_dk, in * row_dk),
                                  message_from(from, TAG_GRADIENTS, b->received_dv, in * row_dv),
+                                 message_from(from, TAG_GRADIENTS, x->decay.received, in * row_decay),
                                  message_to(source, TAG_GRADIENTS, b->dk, out * row_dk),
-                                 message_to(source, TAG_GRADIENTS, b->dv, out * row_dv)};
-    for (int k = 0; k < 4; k++) ring_note(x, message_begin(t, &messages[k]));
-    for (int k = 0; k < 4; k++) ring_note(x, message_end(t, &messages[k]));
+                                 message_to(source, TAG_GRADIENTS, b->dv, out * row_dv),
+                                 message_to(source, TAG_GRADIENTS, x->decay.of_piece, out * row_decay)};
+    for (int k = 0; k < 6; k++) ring_note(x, message_begin(t, &messages[k]));
+    for (int k = 0; k < 6; k++) ring_note(x, message_end(t, &messages[k]));
     if (x->error || !rows_any(received)) return;
     add_rows(x, &dk, received.first, received.end - received.first, b->received_dk);
     add_rows(x, &dv, received.first, received.end - received.first, b->received_dv);
+    if (row_decay) decay_add_received(x, received);
 }
 
 /* Replaces the gradients of parameters by their sums over all ranks. */
@@ -346,7 +360,8 @@ static void sum_all_gradients(struct ring *x)
         if (!attn_param_learned(p)) continue;
         const size_t elements = param_elements(p, &x->own);
         const enum attn_dtype dtype = kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
-        if (own[n]) ring_note(x, sum_ranks(x->call->transport, own[n], (int64_t)elements, dtype, at));
+        const bool rows = param_has_axis(p, ATTN_N_K) || param_has_axis(p, ATTN_N_Q);
+        if (own[n] && !rows) ring_note(x, sum_ranks(x->call->transport, own[n], (int64_t)elements, dtype, at));
         at += whole_lines(elements * ring_statistics_size(kernel));
         n++;
     }
@@ -363,8 +378,11 @@ int ring_backward(const struct ranks_call *call)
     if (misplaced) return misplaced;
     place(&ring, &backward);
     place_gradients(&ring);
-    ring_note(&ring, add_own(&ring));
+    ring.decay.gives = decay_gradients_wanted(call);
+    decay_make(&ring);
+    if (!ring.error) ring_note(&ring, add_own(&ring));
     ring_travel(&ring);
+    ring_note(&ring, decay_finish(&ring, backward.pointers));
     sum_all_gradients(&ring);
     return ring.error;
 }

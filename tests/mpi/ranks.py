@@ -105,6 +105,13 @@ class Ranks:
         self.extend.argtypes = [ctypes.c_void_p] * 10
 
 
+def decays(kernel, param):
+    """Returns True if only the decay of a kernel whose keys travel reads a parameter."""
+    about = kernel.about
+    names = [p.name for p in about.param[:about.params]]
+    return bool(about.decay_terms) and bool(about.decay_params >> names.index(param.name) & 1)
+
+
 def share(kernel, P, rows_q, rows_k):
     """Returns the parameters with the rows of a rank. Integers that are compared, such as `document`, are for all
     tokens."""
@@ -151,7 +158,7 @@ class Call:
         learned = [p for p in about.param[:about.params] if p.dtype < 4 and not p.random]
         names = ['d' + p.name.decode() for p in learned]
         self.of_params = {n: np.full(np.shape(P[n[1:]]), np.nan, self.kernel.dtype) for n, p in zip(names, learned)
-                          if of_tokens or (-4 not in p.shape[:p.rank] and -5 not in p.shape[:p.rank])}
+                          if of_tokens or decays(self.kernel, p) or not {-4, -5} & set(p.shape[:p.rank])}
         pointers = [self.of_params[n].ctypes.data if n in self.of_params else None for n in names]
         self.pointers = (ctypes.c_void_p * max(1, len(names)))(*pointers)
         self.set_workspace(ranks.backward_workspace)
@@ -240,7 +247,7 @@ def backward(ranks, kernel, P, q, k, v, dout, runs, threads=1, post=None, **more
     run_all(calls, ranks)
     for call, (n_q, n_k) in zip(calls, runs):
         rows = slice(at, at + n_q)
-        own = share(kernel, P, rows, slice(at_k, at_k + n_k)) if kernel.about.add_outer_sums else P
+        own = share(kernel, P, rows, slice(at_k, at_k + n_k)) if kernel.about.add_outer_sums or kernel.about.decay_terms else P
         call.differentiate(ranks, dout[:, :, rows], own, bool(kernel.about.add_outer_sums))
         at, at_k = at + n_q, at_k + n_k
     run_all(calls, ranks)

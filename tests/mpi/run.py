@@ -195,6 +195,28 @@ RING |= {
     'sum-plus-power': ({'similarity': {'polynomial': {'degree': 16, 'beta': 2}}, 'normalize': {'sum_plus': 3},
                         'mask': 'none'}, (1, 2, 2)),
 }
+# Decays, whose logarithms are summed over the tokens of all ranks.
+RING |= {
+    'decay': ({'decay': {'log': 'gate[b][h][t]'}, 'arrays': {'gate': ROWS}}, (2, 4, 2)),
+    'decay-f64': ({'decay': {'log': '-exp(rate[h]) * log1p(exp(gate[b][h][t]))'}, 'dtype': 'f64', 'prepare': ['rope'],
+                   'arrays': {'gate': ROWS, 'rate': {'shape': ['H'], 'learned': True}}}, (1, 4, 2)),
+    'decay-bf16': ({'decay': {'log': '0.1 * gate[b][h][t]'}, 'arrays': {'gate': ROWS}, 'dtype': 'bf16'}, (1, 2, 1)),
+    'decay-of-elements': ({'decay': {'log': 'gate[b][h][t][d]'}, 'dtype': 'f64',
+                           'arrays': {'gate': {'shape': ['B', 'H', 'Nk', 'D']}}}, (1, 2, 2)),
+    'decay-documents': ({'decay': {'log': 'gate[b][h][t]'}, 'arrays': {'gate': ROWS},
+                         'mask': {'all': ['causal', 'document']}}, (2, 2, 2)),
+    'decay-lengths': ({'decay': {'log': 'gate[b][h][t]'}, 'arrays': {'gate': ROWS}, 'mask': {'all': ['causal', 'lengths']}},
+                      (2, 2, 2)),
+    'decay-window-f16': ({'decay': {'log': 'gate[b][h][t]'}, 'arrays': {'gate': ROWS}, 'dtype': 'f16',
+                          'mask': {'window': {'left': 70}}}, (1, 2, 2)),
+    'decay-sink': (SINK | {'decay': {'log': 'gate[b][h][t]'}, 'arrays': SINK['arrays'] | {'gate': ROWS}}, (2, 2, 1)),
+    'decay-undivided': ({'similarity': {'custom': {'weight': '1 + s * s * far[b][h][j]'}}, 'normalize': 'none',
+                         'decay': {'log': 'gate[b][h][t]'}, 'arrays': {'gate': ROWS, 'far': ROWS}}, (2, 2, 2)),
+    'decay-power': ({'similarity': {'polynomial': {'degree': 4}}, 'normalize': {'sum_plus': 1}, 'decay': {'log': 'gate[b][h][t]'},
+                     'arrays': {'gate': ROWS}}, (1, 2, 2)),
+    'decay-of-position': ({'decay': {'log': 'gate[b][h][t] + 0.1 * cos(0.3 * t)'}, 'arrays': {'gate': ROWS}}, (1, 2, 2)),
+    'decay-constant': ({'decay': {'log': '-0.05 * (h + 1)'}}, (1, 2, 1)),
+}
 BACKWARD = 'full', 'causal', 'window-f16', 'two-sided', 'sum', 'power', 'undivided', 'learned', *[name for name in RING if name in list(RING)[list(RING).index('document'):]]
 RING_TOLERANCE = {'f32': 3e-6, 'f64': 1e-13, 'f16': 4e-3, 'bf16': 3e-2}
 
@@ -587,7 +609,7 @@ def random_chain(folder, suite, number):
 def drawn_quadratic(suite, folder, number):
     """Returns a random kernel whose keys can travel, its spec, and the draw."""
     def change(spec):
-        for word in 'delta', 'decay', 'storage': spec.pop(word, None)
+        for word in 'delta', 'storage': spec.pop(word, None)
         spec.update(name='k', dtype='f64', algorithm='quadratic', emit=['forward', 'backward', 'statistics'])
 
     def fits(about): return about.merge and about.period == 1 and (about.saved_power or about.statistics == 3)
@@ -659,7 +681,7 @@ ERRORS = {'workspace': -4, 'pointer': -2, 'heads': -1, 'ids': -1, 'order': -11, 
 def errors(folder, suite, name):
     """Makes one rank of four fail. All ranks return the same error."""
     keys = {'order': LINEAR['documents'][0], 'workspace': LINEAR['elu'][0], 'lost': LINEAR['elu'][0],
-            'form': QUADRATIC | {'decay': {'log': 'gate[b][h][t]'}, 'arrays': {'gate': ROWS}},
+            'form': QUADRATIC | {'delta': {'rate': 'beta[b][h][t]'}, 'arrays': {'beta': ROWS}},
             'ids': QUADRATIC | {'mask': 'document'}, 'workspace-total': WHOLE | TOTAL['elu'][0],
             'lost-total': WHOLE | TOTAL['elu'][0]}
     kernel, spec = kernel_of(suite, keys.get(name, QUADRATIC))

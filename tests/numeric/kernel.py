@@ -84,7 +84,8 @@ class Problem(ctypes.Structure):
         ('chunk_sums', ctypes.c_void_p), ('chunk_sums_bytes', ctypes.c_size_t),
         ('earlier_sums', ctypes.c_void_p), ('later_sums', ctypes.c_void_p),
         ('term_gradients', ctypes.c_void_p), ('first_key', ctypes.c_int64), ('all_keys', ctypes.c_int64),
-        ('sink_mode', ctypes.c_int), ('room', ctypes.c_int64 * 32)]
+        ('sink_mode', ctypes.c_int), ('query_decay', ctypes.c_void_p),
+        ('query_decay_gradients', ctypes.c_void_p), ('key_decay_gradients', ctypes.c_void_p), ('room', ctypes.c_int64 * 32)]
 
     def give(self, statistics):
         """Sets the array [batch, heads, queries] to which the next calls write statistics, or None."""
@@ -126,7 +127,8 @@ class Description(ctypes.Structure):
         ('outer_chunk', ctypes.c_int64), ('outer_adds', ctypes.c_int), ('finish_gradients', ctypes.c_void_p),
         ('has_sink', ctypes.c_int), ('open_keys', ctypes.c_int64), ('end_of_keys', ctypes.c_int64),
         ('key_sums', ctypes.c_void_p), ('add_key_sums', ctypes.c_void_p),
-        ('sums_whole', ctypes.c_int)]
+        ('sums_whole', ctypes.c_int), ('decay_terms', ctypes.c_int64), ('decay_params', ctypes.c_uint64),
+        ('decay_sums', ctypes.c_void_p)]
 
 
 # The types of keys and values, by their numbers in enum attn_dtype.

@@ -60,6 +60,7 @@ def kernels():
                        lambda n, rng: {}),
             'sink': (small(softmax | {'name': 'sunk', 'normalize': {'sink': 'logit[h]'}, 'arrays': {
                 'logit': {'shape': ['H'], 'learned': True}}}), lambda n, rng: {'logit': torch.rand(4, generator=rng)}),
+            'forgetting': (small('forgetting'), lambda n, rng: {'gate': -torch.rand(2, 4, n, generator=rng)}),
             'linear': (small('linear_elu', block=8), lambda n, rng: {}),
             'hedgehog': (small('hedgehog'), lambda n, rng: {
                 word: torch.from_numpy(a) for word, a in small('hedgehog').init(1, heads=4, kv_heads=4).items()}),
@@ -139,7 +140,7 @@ def processes_compute_what_one_computes(folder):
         kernel._with_chain()
     check({name for name, (kernel, _) in made.items() if kernel._with_chain()} == {'linear', 'hedgehog', 'gated', 'local', 'rotated', 'delta'},
           'the chain')
-    check({name for name, (kernel, _) in made.items() if kernel._with_ring()} == {'bias', 'causal', 'window', 'packed', 'padded', 'prefix',
+    check({name for name, (kernel, _) in made.items() if kernel._with_ring()} == {'bias', 'causal', 'forgetting', 'window', 'packed', 'padded', 'prefix',
                                                                                       'sink', 'whole', 'keys', 'weighted', 'padded states'},
           'the ring')
     for count, runs in RUNS.items():
@@ -197,8 +198,8 @@ def raised(function):
 
 @case
 def exceptions_are_the_same_in_all_processes(folder):
-    causal, linear, decay = small('softmax_causal'), small('linear_elu', block=8), small('forgetting')
-    for kernel in causal, linear, decay:
+    causal, linear, delta = small('softmax_causal'), small('linear_elu', block=8), small('deltanet_softmax')
+    for kernel in causal, linear, delta:
         kernel._with_ranks()
     q = torch.ones(1, 4, 5, 8)
     undelivered = ('RuntimeError', 'softmax_causal: a message between processes was not delivered, because a process ended, '
@@ -212,7 +213,7 @@ def exceptions_are_the_same_in_all_processes(folder):
                  (lambda: causal(q, q, q, threads=1), 'process 0: softmax_causal: ContextParallel takes no out= and no'),
                  (lambda: causal(q, q, q) if rank else linear(q, q, q), ': the processes have other kernels, batches or'),
                  (lambda: causal(*[q[:, :4 - 2 * rank]] * 3), ': the processes have other kernels, batches or'),
-                 (lambda: decay(q, q, q, gate=q[..., 0]), ': results for different keys cannot be merged'),
+                 (lambda: delta(q, q, q, beta=q[..., 0]), ': results for different keys cannot be merged'),
                  (lambda: linear(q, q[:, :, :4], q[:, :, :4]), 'linear_elu: the processes have other kernels, batches or'))
         with attnc.torch.use(), parallel:
             said = raised(lambda: torch.nn.functional.scaled_dot_product_attention(q, q, q))

@@ -64,6 +64,28 @@ static void sum_gradients(const struct call *call, int64_t task, unsigned char *
 }
 
 #endif
+#if DECAY_PARTS
+/* Writes the gradients of a head's prefix sums at queries and at keys. */
+static void write_gradients(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t of_queries = call->p.n_q * PREFIX_ROW, of_keys = call->p.n_k * PREFIX_ROW;
+    double *const query = call->p.query_decay_gradients + task * of_queries,
+        *const key = call->p.key_decay_gradients + task * of_keys;
+    (void)work;
+    for (int64_t x = 0; x < of_queries; x++) query[x] = (double)call->dlog_decay_q[task * of_queries + x];
+    for (int64_t x = 0; x < of_keys; x++) key[x] = (double)call->dlog_decay[task * of_keys + x];
+}
+
+/* Takes the gradients of a head's terms from the caller. */
+static void take_gradients(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t of_keys = call->p.n_k * PREFIX_ROW;
+    (void)work;
+    for (int64_t x = task * of_keys; x < (task + 1) * of_keys; x++)
+        call->dlog_decay[x] = (REAL)call->p.key_decay_gradients[x];
+}
+
+#endif
 static size_t prefix_gradients_bytes(const struct attn_problem *problem)
 {
     return bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, rows_of_sums(problem)));
@@ -87,6 +109,12 @@ static int make_prefix_gradients(const struct call *call, int threads, unsigned 
     const struct version total = {.rows = sum_gradients, .tile = -1, .of_token = 8};
     if (call->adds == OUTER_EARLIER || call->adds == OUTER_LATER) return 0;
     if (call->p.earlier_sums && !call->adds) return call->dlog_decay ? run(call, &total, threads, work, bytes) : 0;
+#endif
+#if DECAY_PARTS
+    const struct version writes = {.rows = write_gradients, .tile = -1, .of_token = 8},
+        takes = {.rows = take_gradients, .tile = -1, .of_token = 8};
+    if (call->dlog_decay && call->p.key_decay_gradients)
+        return run(call, call->adds ? &takes : &writes, threads, work, bytes);
 #endif
     return call->dlog_decay ? run(call, &sums, threads, work, bytes) : 0;
 }
@@ -293,6 +321,9 @@ static int run_part(int part, struct call *call, int threads, unsigned char *wor
 #if OUTER
     if (!take_outer(call, part, &this)) return 0;
 #endif
+#if DECAY_PARTS
+    if (this.of_terms ? call->p.key_decay_gradients && !call->adds : call->adds) return 0;
+#endif
 #if IDLE
     if (this.idle) return 0;
 #endif
@@ -303,8 +334,8 @@ static int run_part(int part, struct call *call, int threads, unsigned char *wor
     return run(call, &this, threads, workspace, bytes_a_thread(&this));
 }
 
-#if OUTER
-/* Computes the gradients, or adds to outer sums if `adds` is not OUTER_NONE. */
+#if HAS_ADDS
+/* Computes the gradients, or what `adds` says if it is not OUTER_NONE. */
 static int differentiate(const struct attn_problem *problem, const struct SPEC_params *params, GRADIENT_ARGUMENTS,
     struct SPEC_gradients *gradients, void *workspace, int adds)
 #else
@@ -361,6 +392,10 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
     unsigned char *first = (unsigned char *)workspace;
+#if DECAY_PARTS
+    if (!problem->query_decay_gradients != !problem->key_decay_gradients && !adds) return ATTN_EPOINTER;
+    call.adds = adds;
+#endif
 #if OUTER
     if (!problem->earlier_sums != !problem->later_sums) return ATTN_EPOINTER;
     if (problem->earlier_sums) {
@@ -436,7 +471,7 @@ GRADIENTS_UNUSED
     if (PREFIX_WANTED)
         set_prefix_gradients(&call, prefix - prefix_gradients_bytes(problem));
 #endif
-#if OUTER
+#if HAS_ADDS
     if (adds != OUTER_TERMS) error = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
 #else
     error = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
@@ -444,7 +479,7 @@ GRADIENTS_UNUSED
 #endif
 PART_CALLS
 #if SHARES
-#if OUTER
+#if HAS_ADDS
     if (!error && !adds && call.sharing > 1 && (call.dq || call.dk)) {
 #else
     if (!error && call.sharing > 1 && (call.dq || call.dk)) {
@@ -457,7 +492,7 @@ PART_CALLS
     return error;
 }
 
-#if OUTER
+#if HAS_ADDS
 int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *params, GRADIENT_ARGUMENTS,
     struct SPEC_gradients *gradients, void *workspace)
 {

@@ -26,7 +26,14 @@ static size_t prefix_bytes(const struct attn_problem *p)
 }
 
 /* Returns whether each query is at the position of a key, so that queries need no arrays. */
+#if DECAY_PARTS
+static int queries_at_keys(const struct attn_problem *p)
+{
+    return !p->query_start && !p->query_decay && p->n_q <= p->n_k;
+}
+#else
 static int queries_at_keys(const struct attn_problem *p) { return !p->query_start && p->n_q <= p->n_k; }
+#endif
 
 /* Sets pointers and strides of the prefix sums, which begin at `at`. */
 static void set_prefix_sums(struct call *call, unsigned char *at)
@@ -92,6 +99,16 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
         }
 #endif
     if (queries_at_keys(&call->p)) return;
+#if DECAY_PARTS
+    if (call->p.query_decay) {
+        const double *const given = call->p.query_decay + task * n_q * PREFIX_ROW;
+        for (int64_t x = 0; x < n_q * PREFIX_ROW; x++) {
+            of_query[x] = (REAL)given[x];
+            of_query_low[x] = (REAL)(given[x] - (double)of_query[x]);
+        }
+        return;
+    }
+#endif
     const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
     for (int64_t i = 0; i < n_q; i++) {
         const int64_t at = i * PREFIX_ROW, from = min(first + i, n_k - 1) * PREFIX_ROW;

@@ -66,8 +66,9 @@ GRADIENT_ANY_UNUSED
     return differentiate(problem, (const struct SPEC_params *)params, GRADIENT_ANY_VALUES, NULL, workspace,
         later ? OUTER_LATER : OUTER_EARLIER);
 }
+#endif
+#if HAS_ADDS && BACKWARD
 #if PREFIX_GRADIENTS
-
 /* Member finish_gradients of struct attn_kernel. */
 static int finish_gradients(const struct attn_problem *problem, const void *params, GRADIENT_ANY_ARGUMENTS, void *gradients,
     void *workspace)
@@ -130,6 +131,11 @@ const struct attn_kernel SPEC_kernel = {
 #endif
 #if OUTER && BACKWARD
     .outer_sums = outer_sums_bytes, .add_outer_sums = add_outer_sums, .outer_chunk = OUTER_CHUNK,
+#endif
+#if DECAY_PARTS
+    .decay_terms = PREFIX_ROW, .decay_params = DECAY_PARAMS, .decay_sums = decay_sums,
+#endif
+#if HAS_ADDS && BACKWARD
 #if PREFIX_GRADIENTS
     .finish_gradients = finish_gradients,
 #endif

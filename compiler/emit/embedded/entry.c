@@ -38,6 +38,8 @@ struct version {
     /* adds: bit k is set if the part runs in a call that only adds to sums of kind k; outer_results: it then computes an
        array for another part, too */
     int adds, outer_results;
+#endif
+#if HAS_ADDS
     int of_terms;        /* the part computes gradients from those of the terms of prefix sums */
 #endif
 #if TOTALS

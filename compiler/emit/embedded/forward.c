@@ -263,6 +263,35 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 #endif
 }
 
+#if DECAY_PARTS
+/* Member decay_sums of struct attn_kernel. */
+static int decay_sums(const struct attn_problem *problem, const void *params, double *sums, void *workspace)
+{
+    if (!problem || !sums || !workspace) return ATTN_EPOINTER;
+    struct call call = {.params = (const struct SPEC_params *)params};
+    int error = CHECK_GIVEN(problem, HEAD_DIM, VALUE_DIM, &call.p);
+    if (error || call.p.batch == 0 || call.p.heads == 0 || call.p.n_k == 0) return error;
+    call.p.query_start = NULL;
+    call.p.query_decay = NULL;
+#if SHARES
+    call.sharing = sharing_of(&call.p);
+#endif
+#if PARAMS
+    error = take_params(&call);
+    if (error) return error;
+#endif
+    const size_t shared = call_bytes(&call.p), bytes = first_bytes_a_thread();
+    const struct version terms = terms_version();
+    if (!runs(&terms)) return ATTN_EMACHINE;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    set_prefix_sums(&call, (unsigned char *)workspace);
+    error = make_prefix_sums(&call, thread_count(problem, 0, bytes), (unsigned char *)workspace + shared, bytes);
+    for (int64_t x = 0; x < call.p.batch * call.p.heads * call.p.n_k * PREFIX_ROW && !error; x++)
+        sums[x] = (double)call.log_decay_k[x] + (double)call.log_decay_k_low[x];
+    return error;
+}
+
+#endif
 #if KEY_SUMS
 int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS, void *workspace)
 {

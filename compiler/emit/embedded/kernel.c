@@ -37,7 +37,7 @@ struct mask_tiles { /* the table of the tiles of masks */
 };
 
 #endif
-#if OUTER
+#if HAS_ADDS
 enum { OUTER_NONE, OUTER_EARLIER, OUTER_LATER, OUTER_TERMS };
 
 #endif
@@ -86,6 +86,9 @@ struct call { /* the arguments of a call; all threads read the same struct */
     unsigned char *outer;
     int64_t outer_head, outer_tasks;
     int adds, gives, only_sums;
+#endif
+#if DECAY_PARTS
+    int adds; /* OUTER_TERMS: backward computes only gradients of arrays that a decay reads. Else OUTER_NONE */
 #endif
 #if OWN_PARAMS
     struct SPEC_params own; /* `params`, with arrays of integers in a state */

@@ -203,12 +203,19 @@ def _chain_of(kernel: Kernel) -> Any:
 
 def _ring_of(kernel: Kernel, wanted: Sequence[bool]) -> Any:
     """Returns the kernel for attn_ranks_backward, or None if it does not compute the wanted gradients: those of arrays
-    with a row for each query or key."""
+    with a row for each query or key, unless only a decay reads them."""
     binding = kernel._with_ring()
-    if binding is None or (not binding.has_key_sums() and any(is_wanted and {"n_q", "n_k"} & set(p.shape) for p, is_wanted
-                                                              in zip(binding.learned, wanted[3:]))):
+    if binding is None or (not binding.has_key_sums() and any(
+            is_wanted and {"n_q", "n_k"} & set(p.shape) and not _is_of_decay(binding, p)
+            for p, is_wanted in zip(binding.learned, wanted[3:]))):
         return None
     return binding
+
+
+def _is_of_decay(binding: Any, p: _Parameter) -> bool:
+    """Returns True if only the decay reads the parameter."""
+    number = [other.name for other in binding.parameters].index(p.name)
+    return bool(binding.kernel.decay_terms and binding.kernel.decay_params >> number & 1)
 
 
 def _is_of_pairs(p: _Parameter) -> bool:
