@@ -104,8 +104,9 @@ static struct shared shared_of(const struct unit *p, const struct costs *costs)
                            h->kv_heads);
     s.whole = s.c && emit_key_sums_bytes(s.c) > 0;
     if (s.whole) s.state = (double)(emit_key_sums_bytes(s.c) * h->kv_heads);
-    s.row = (double)((spec->head_dim + (spec->values_are_keys ? 0 : spec->value_dim)) * dtype_bytes(spec->dtype) *
-                     h->kv_heads);
+    const int64_t key = dtype_row_bytes(spec_type_of_keys(spec), spec->head_dim),
+                  value = dtype_row_bytes(spec_type_of_values(spec), spec->value_dim);
+    s.row = (double)((key + (spec->values_are_keys ? 0 : value)) * h->kv_heads);
     const bool of_elements = spec->decay && spec->decay->uses[NAME_d];
     if (spec->decay && !s.c)
         s.row += (double)(8 * h->heads * (of_elements ? spec->head_dim : 1)); /* sums of the logarithm, in doubles */
@@ -200,7 +201,7 @@ static void print_needs(const struct shared *s)
                (long long)s->slices);
     else
         printf("  keys and values go from rank to rank, %.0f bytes a token; times are of the last rank", s->row);
-    const bool refused = !s->c && served && (s->unit->distances.period == 0 || spec_has_storage(spec));
+    const bool refused = !s->c && served && s->unit->distances.period == 0;
     printf("%s\n", refused     ? "; several ranks refuse this kernel, because results for some of the keys do not merge"
                    : served    ? ""
                    : of_states ? "; this needs emit: [forward, decode]"

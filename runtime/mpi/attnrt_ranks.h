@@ -66,9 +66,10 @@ size_t attn_ranks_workspace(const struct attn_transport *transport, const struct
 
    Returns 0, an error of forward or of extend, or
    - ATTN_EPROBLEM: the ranks have different kernels, batches, numbers of heads, seeds, `document` or `lengths`
-   - ATTN_EFOLD: the kernel has neither, or its results for different keys cannot be merged: 'delta' changes the
-     values, or an array has no rows of the rank's keys; or, with problem.foldable, states of the
-     kernel cannot be joined; or a linear form names the number of a sequence, and there are several
+   - ATTN_EFOLD: the kernel has none of these, or has `storage` and passes states or sums, or its results for different
+   keys cannot be merged: 'delta' changes the values, or an array has no rows of the rank's keys; or, with
+   problem.foldable, states of the kernel cannot be joined; or a linear form names the number of a sequence, and there
+   are several
    - ATTN_ELENGTH: positions count by blocks, and a run does not begin with a block
    - ATTN_ERANKS: a message was not delivered */
 int attn_ranks_forward(const struct attn_transport *transport, const struct attn_kernel *kernel,

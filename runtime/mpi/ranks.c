@@ -12,7 +12,9 @@ static int fill(const struct attn_kernel *kernel, const struct attn_problem *pro
 {
     struct attn_problem p = *problem;
     if (kernel->values_are_keys) p.v = p.dv = (struct attn_strides){0, 0, 0};
-    return attn_problem_check(&p, kernel->head_dim, kernel->value_dim, filled);
+    return attn_stored_problem_check(&p, kernel->head_dim, kernel->value_dim,
+                                     row_units(kernel->key_dtype, kernel->head_dim),
+                                     row_units(kernel->value_dtype, kernel->value_dim), filled);
 }
 
 static size_t bytes_of_runs(const struct attn_transport *t)
@@ -41,13 +43,14 @@ static int check_call(const struct attn_transport *t, const struct attn_kernel *
 {
     if (!kernel || !mine || !call->workspace) return ATTN_EPOINTER;
     if ((uintptr_t)call->workspace % 64) return ATTN_EALIGN;
-    /* Messages have rows of `dtype`. */
-    if (kernel->key_dtype != kernel->dtype || kernel->value_dtype != kernel->dtype) return ATTN_EPROBLEM;
     const struct arrays *const a = &call->arrays;
     int error = mine->cu_seqlens || mine->pages ? ATTN_EPROBLEM : fill(kernel, mine, filled);
     if (!error && mine->batch > 0 && mine->heads > 0 &&
         ((mine->n_q > 0 && (!a->q || !a->out)) || (mine->n_k > 0 && (!a->k || (!a->v && !kernel->values_are_keys)))))
         error = ATTN_EPOINTER;
+    const bool travels = !error && !chain_serves(kernel, filled) && !total_serves(kernel) &&
+                         !chain_of_keys_serves(kernel);
+    if (!error && kernel_stores(kernel) && !travels) error = ATTN_EFOLD; /* states and sums take rows of `dtype` */
     if (!error)
         error = chain_serves(kernel, filled)   ? chain_check(kernel, filled)
                 : chain_of_keys_serves(kernel) ? chain_backward_check(kernel, filled)
@@ -135,6 +138,7 @@ static int check_backward(const struct ranks_call *call, const struct attn_probl
     if (!kernel || !mine || !call->workspace) return ATTN_EPOINTER;
     if ((uintptr_t)call->workspace % 64) return ATTN_EALIGN;
     int error = fill(kernel, mine, filled);
+    if (!error && kernel_stores(kernel)) error = ATTN_EFOLD;
     if (!error)
         error = total_serves(kernel)            ? (kernel->backward ? total_check(kernel, filled) : ATTN_EFOLD)
                 : chain_backward_serves(kernel) ? chain_backward_check(kernel, filled)

@@ -176,6 +176,18 @@ size_t ring_backward_workspace(const struct attn_kernel *kernel, const struct at
 int ring_backward_check(const struct attn_kernel *kernel, const struct attn_problem *problem, const void *gradients);
 int ring_backward(const struct ranks_call *call);
 
+/* Returns whether keys or values of forward have another type than queries (`storage` of a spec). */
+static inline bool kernel_stores(const struct attn_kernel *kernel)
+{
+    return kernel->key_dtype != kernel->dtype || kernel->value_dtype != kernel->dtype;
+}
+
+/* Returns the elements of a row, or its bytes if strides of the type count bytes. */
+static inline int64_t row_units(enum attn_dtype dtype, int64_t elements)
+{
+    return attn_row_bytes(dtype, elements) / (int64_t)attn_dtype_size(dtype);
+}
+
 static inline size_t whole_lines(size_t bytes)
 {
     return bytes > SIZE_MAX - 63 ? SIZE_MAX : (bytes + 63) / 64 * 64;

@@ -40,7 +40,6 @@ bool ring_param_has_parts(const struct attn_param *p)
 int ring_check(const struct attn_kernel *kernel, const struct attn_problem *problem)
 {
     if (!ring_serves(kernel)) return ATTN_EFOLD;
-    if (kernel->key_dtype != kernel->dtype || kernel->value_dtype != kernel->dtype) return ATTN_EFOLD;
     for (int k = 0; k < kernel->params; k++)
         if (!is_of_all_keys(kernel, &kernel->param[k]) && !ring_param_has_parts(&kernel->param[k])) return ATTN_EFOLD;
     return problem->query_start || problem->saved || problem->first_key || problem->sink_mode ? ATTN_EPROBLEM : 0;
@@ -66,14 +65,13 @@ int64_t ring_heads_of_keys(const struct attn_problem *p)
 
 struct layout ring_layout(const struct attn_kernel *kernel, const struct attn_problem *p)
 {
-    const size_t size = attn_dtype_size(kernel->dtype), batch = (size_t)p->batch;
+    const size_t batch = (size_t)p->batch, key = (size_t)attn_row_bytes(kernel->key_dtype, kernel->head_dim),
+                 value = (size_t)attn_row_bytes(kernel->value_dtype, kernel->value_dim);
     struct layout x = {0, 0, 0, 0, 0};
-    x.values = whole_lines(
-        bytes_times(bytes_times(batch, (size_t)ring_heads_of_keys(p)), size * (size_t)kernel->head_dim));
+    x.values = whole_lines(bytes_times(bytes_times(batch, (size_t)ring_heads_of_keys(p)), key));
     x.params = x.values;
     if (!kernel->values_are_keys)
-        x.params = bytes_plus(x.values, whole_lines(bytes_times(bytes_times(batch, (size_t)p->kv_heads),
-                                                                size * (size_t)kernel->value_dim)));
+        x.params = bytes_plus(x.values, whole_lines(bytes_times(bytes_times(batch, (size_t)p->kv_heads), value)));
     x.bytes = x.params;
     for (int k = 0; k < kernel->params; k++)
         if (travels(kernel, &kernel->param[k])) x.bytes = bytes_plus(x.bytes, param_row(&kernel->param[k], p));
@@ -169,9 +167,10 @@ static void place(struct ring *x)
 /* ---- packing the rank's own rows ---- */
 
 static void pack_array(unsigned char *to, size_t row_bytes, const void *array, const struct attn_strides *s,
-                       const struct attn_problem *p, int64_t heads, struct rows rows, size_t size, int64_t elements)
+                       const struct attn_problem *p, int64_t heads, struct rows rows, enum attn_dtype dtype,
+                       int64_t elements)
 {
-    const size_t bytes = size * (size_t)elements;
+    const size_t bytes = (size_t)attn_row_bytes(dtype, elements), size = attn_dtype_size(dtype);
     for (int64_t j = rows.first; j < rows.end; j++, to += row_bytes) {
         unsigned char *at = to;
         for (int64_t b = 0; b < p->batch; b++)
@@ -237,10 +236,11 @@ static void pack(struct ring *x, unsigned char *to, struct rows rows)
     const struct ranks_call *const call = x->call;
     const struct attn_kernel *const kernel = call->kernel;
     const struct attn_problem *const p = &x->own;
-    const size_t size = attn_dtype_size(kernel->dtype), row = x->layout.bytes;
-    pack_array(to, row, call->arrays.k, &p->k, p, ring_heads_of_keys(p), rows, size, kernel->head_dim);
+    const size_t row = x->layout.bytes;
+    pack_array(to, row, call->arrays.k, &p->k, p, ring_heads_of_keys(p), rows, kernel->key_dtype, kernel->head_dim);
     if (!kernel->values_are_keys)
-        pack_array(to + x->layout.values, row, call->arrays.v, &p->v, p, p->kv_heads, rows, size, kernel->value_dim);
+        pack_array(to + x->layout.values, row, call->arrays.v, &p->v, p, p->kv_heads, rows, kernel->value_dtype,
+                   kernel->value_dim);
     ring_set_params(x, 0, 0);
     size_t at = x->layout.params;
     for (int k = 0; k < kernel->params && call->params; k++) {
@@ -282,9 +282,12 @@ void ring_use_message(struct ring *x, struct attn_problem *p, const unsigned cha
                       int64_t key)
 {
     const struct attn_kernel *const kernel = x->call->kernel;
-    const int64_t row = (int64_t)(x->layout.bytes / attn_dtype_size(kernel->dtype));
-    p->k = (struct attn_strides){ring_heads_of_keys(p) * kernel->head_dim, kernel->head_dim, row};
-    p->v = (struct attn_strides){p->kv_heads * kernel->value_dim, kernel->value_dim, row};
+    const int64_t bytes = (int64_t)x->layout.bytes, of_key = row_units(kernel->key_dtype, kernel->head_dim),
+                  of_value = row_units(kernel->value_dtype, kernel->value_dim);
+    p->k = (struct attn_strides){ring_heads_of_keys(p) * of_key, of_key,
+                                 bytes / (int64_t)attn_dtype_size(kernel->key_dtype)};
+    p->v = (struct attn_strides){p->kv_heads * of_value, of_value,
+                                 bytes / (int64_t)attn_dtype_size(kernel->value_dtype)};
     if (kernel->values_are_keys) p->v = (struct attn_strides){0, 0, 0};
     x->decay.first = (const double *)(const void *)(message + x->layout.decay);
     ring_set_params(x, first_query, key);

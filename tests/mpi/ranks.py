@@ -126,12 +126,18 @@ def share(kernel, P, rows_q, rows_k):
     return mine
 
 
+def stored_rows(kernel, x, name):
+    """Returns the rows in the type of this argument of forward."""
+    some = np.ascontiguousarray(x if x.shape[2] else np.zeros(x.shape[:2] + (1,) + x.shape[3:]), kernel.dtype)
+    return np.ascontiguousarray(kernel.as_stored(some, name)[:, :, :x.shape[2]])
+
+
 class Call:
     """A call on one rank."""
 
     def __init__(self, ranks, kernel, transport, P, q, k, v, threads=1, **more):
         self.kernel, self.transport = kernel, transport
-        self.arrays = [kernel.as_stored(np.ascontiguousarray(x, kernel.dtype)) for x in (q, k, v)]
+        self.arrays = [stored_rows(kernel, x, name) for x, name in ((q, 'q'), (k, 'k'), (v, 'v'))]
         self.problem = Problem(q.shape[0], q.shape[1], v.shape[1], q.shape[2], k.shape[2], threads=threads, **more)
         if q.shape[1] != v.shape[1] and q.shape[1] == k.shape[1]:
             self.problem.heads, self.problem.key_heads = v.shape[1], q.shape[1]

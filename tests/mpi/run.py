@@ -217,6 +217,16 @@ RING |= {
     'decay-of-position': ({'decay': {'log': 'gate[b][h][t] + 0.1 * cos(0.3 * t)'}, 'arrays': {'gate': ROWS}}, (1, 2, 2)),
     'decay-constant': ({'decay': {'log': '-0.05 * (h + 1)'}}, (1, 2, 1)),
 }
+# Keys and values in fewer bytes.
+STORED = {
+    'f16': ({'storage': {'k': 'f16', 'v': 'f16'}}, (2, 4, 2)),
+    'i8': ({'storage': {'k': 'i8', 'v': 'i8'}, 'mask': {'window': {'left': 70}}}, (1, 4, 2)),
+    'fp8': ({'storage': {'k': 'fp8', 'v': 'bf16'}, 'mask': 'none'}, (2, 2, 1)),
+    'blocks-of-32': ({'storage': {'k': 'q8_0', 'v': 'q4_0'}, 'mask': {'all': ['causal', 'document']}}, (1, 4, 2)),
+    'values': ({'storage': {'v': 'i8_32'}, 'decay': {'log': 'gate[b][h][t]'}, 'arrays': {'gate': ROWS}}, (1, 2, 2)),
+    'keys': ({'storage': {'k': 'i8_64'}, 'shape': {'head_dim': 64}, 'prepare': ['rope']}, (1, 2, 2)),
+    'keys-as-values': ({'storage': {'k': 'q8_0'}, 'shape': {'head_dim': 64, 'value_dim': 32, 'values': 'keys'}}, (1, 4, 1)),
+}
 BACKWARD = 'full', 'causal', 'window-f16', 'two-sided', 'sum', 'power', 'undivided', 'learned', *[name for name in RING if name in list(RING)[list(RING).index('document'):]]
 RING_TOLERANCE = {'f32': 3e-6, 'f64': 1e-13, 'f16': 4e-3, 'bf16': 3e-2}
 
@@ -259,6 +269,25 @@ def ring(folder, suite, name):
             if about.before < n:
                 check(sent <= len(runs) * (about.before + about.after + 32), 'too many rows: %d' % sent)
     return '(largest error %.2g)' % worst
+
+
+def stored(folder, suite, name):
+    """Keys and values in other types travel as they are."""
+    keys, (B, H, G) = STORED[name]
+    kernel, spec = kernel_of(suite, QUADRATIC | {'shape': {'head_dim': 32, 'value_dim': 32}} | keys)
+    ranks, worst, about = library(suite), 0.0, kernel.about
+    for n_q, n_k in (150, 150), (60, 150):
+        P, q, k, v = inputs(spec, H, G, n_q, n_k, B, 5, os.path.join(folder, 'data'))
+        one = kernel(P, q, k, v)
+        for runs in RUNS + [[60, 0, 90]]:
+            pairs = [(m, m) for m in runs] if n_q == n_k else list(zip([n_q] + [0] * (len(runs) - 1), runs))
+            post = Post(len(runs))
+            out = forward(ranks, kernel, P, q, k, v, pairs, post)
+            worst = max(worst, close('out with runs %s' % pairs, out, one, RING_TOLERANCE[spec['dtype']]))
+            arrays = [kernel.as_stored(np.zeros(x.shape, kernel.dtype), which) for x, which in ((k, 'k'), (v, 'v'))]
+            row = sum(-(-x[:, :, 0].nbytes // 64) * 64 for x in arrays[:2 - about.values_are_keys])
+            if not about.params: check(post.bytes_of('keys') <= (len(runs) - 1) * n_k * row, 'too many bytes')
+    return '(largest difference %.2g)' % worst
 
 
 def sent_rows(folder, suite, name):
@@ -771,6 +800,8 @@ def main():
         suite.case('sent-rows-' + name, sent_rows, suite, name)
     for name in 'document', 'bigbird', 'sink', 'sum-plus', 'rope', 'of-difference':
         suite.case('check-' + name, checked, suite, name)
+    for name in STORED:
+        suite.case('stored-' + name, stored, suite, name)
     for name in BACKWARD:
         suite.case('backward-' + name, gradients, suite, name)
     for name in [name for name in BACKWARD if name not in ('learned',)]:
