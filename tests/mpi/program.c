@@ -1,5 +1,5 @@
-/* Runs attn_ranks_forward under mpirun: program KERNEL.so NAME FOLDER N0,N1,…
-   Rank r has Nr tokens of the arrays q, k and v in FOLDER/{q,k,v}.npy, in place. Rank 0 writes FOLDER/out.npy. */
+/* Runs attn_ranks_forward and attn_ranks_backward under mpirun: program KERNEL.so NAME FOLDER N0,N1,…
+   Rank r has Nr tokens of the arrays in FOLDER/{q,k,v,dout}.npy, in place. Rank 0 writes FOLDER/{out,dq,dk,dv}.npy. */
 #include <attnrt_mpi.h>
 
 #include <dlfcn.h>
@@ -33,21 +33,55 @@ static float *row_of(const struct attn_array *a, int64_t row)
     return (float *)a->data + row * a->shape[3];
 }
 
-/* Sends the rows of out of all ranks to rank 0. Every rank has the whole array; the rows of others are 0. */
-static void write_out(const char *folder, struct attn_array *out, int rank)
+/* Returns an array of zeros with `columns` columns. */
+static struct attn_array zeros_like(const struct attn_array *like, int64_t columns)
+{
+    struct attn_array array = *like;
+    array.shape[3] = columns;
+    array.data = calloc((size_t)(array.shape[0] * array.shape[1] * array.shape[2] * columns) + 1, sizeof(float));
+    if (!array.data) stop("arrays", "out of memory");
+    return array;
+}
+
+/* Sends the rows of all ranks to rank 0. Every rank has the whole array; the rows of others are 0. */
+static void write_rows(const char *folder, const char *name, struct attn_array *out, int rank)
 {
     char path[4096], why[256] = "";
     const int64_t count = out->shape[0] * out->shape[1] * out->shape[2] * out->shape[3];
     float *const sum = calloc((size_t)count + 1, sizeof *sum);
-    if (!sum) stop("out", "out of memory");
+    if (!sum) stop(name, "out of memory");
     MPI_Reduce(out->data, sum, (int)count, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0) {
         struct attn_array all = *out;
         all.data = sum;
-        snprintf(path, sizeof path, "%s/out.npy", folder);
+        snprintf(path, sizeof path, "%s/%s.npy", folder, name);
         if (attn_npy_write(path, &all, why, sizeof why)) stop(path, why);
     }
     free(sum);
+}
+
+/* Computes the gradients of the rank's tokens, which begin with row `first`. */
+static void differentiate(const struct attn_transport *t, const struct attn_kernel *kernel, struct attn_problem p,
+                          const struct attn_array *given, const struct attn_array *out, const char *folder,
+                          int64_t first)
+{
+    const struct attn_array dout = array_of(folder, "dout");
+    struct attn_array made[3];
+    const char *const name[3] = {"dq", "dk", "dv"};
+    for (int k = 0; k < 3; k++) made[k] = zeros_like(&given[k], given[k].shape[3]);
+    p.dout = strides_of(&dout);
+    p.dq = strides_of(&made[0]);
+    p.dk = strides_of(&made[1]);
+    p.dv = strides_of(&made[2]);
+    p.workspace_bytes = attn_ranks_backward_workspace(t, kernel, &p);
+    void *const workspace = attn_alloc(p.workspace_bytes);
+    const int error = attn_ranks_backward(t, kernel, &p, NULL, row_of(&given[0], first), row_of(&given[1], first),
+                                          row_of(&given[2], first), row_of(out, first), row_of(&dout, first),
+                                          row_of(&made[0], first), row_of(&made[1], first), row_of(&made[2], first),
+                                          NULL, workspace);
+    if (error) stop("attn_ranks_backward", attn_strerror(error));
+    for (int k = 0; k < 3; k++) write_rows(folder, name[k], &made[k], t->rank);
+    attn_free(workspace);
 }
 
 int main(int argc, char **argv)
@@ -68,9 +102,9 @@ int main(int argc, char **argv)
         list = strchr(list, ',') ? strchr(list, ',') + 1 : "";
     }
     const struct attn_array q = array_of(argv[3], "q"), k = array_of(argv[3], "k"), v = array_of(argv[3], "v");
-    struct attn_array out = q;
-    out.shape[3] = v.shape[3];
-    out.data = calloc((size_t)(out.shape[0] * out.shape[1] * out.shape[2] * out.shape[3]) + 1, sizeof(float));
+    const struct attn_array given[] = {q, k, v};
+    struct attn_array out = zeros_like(&q, v.shape[3]);
+    const struct attn_array statistics = zeros_like(&q, 1);
     struct attn_problem p = {.batch = q.shape[0],
                              .heads = q.shape[1],
                              .kv_heads = k.shape[1],
@@ -80,14 +114,17 @@ int main(int argc, char **argv)
                              .k = strides_of(&k),
                              .v = strides_of(&v),
                              .out = strides_of(&out),
+                             .statistics = kernel->statistics ? row_of(&statistics, first) : NULL,
+                             .statistics_at = strides_of(&statistics),
                              .threads = 1};
     p.workspace_bytes = attn_ranks_workspace(&t, kernel, &p);
     void *const workspace = attn_alloc(p.workspace_bytes);
     const int error = attn_ranks_forward(&t, kernel, &p, NULL, row_of(&q, first), row_of(&k, first), row_of(&v, first),
                                          row_of(&out, first), workspace);
     if (error) stop("attn_ranks_forward", attn_strerror(error));
-    write_out(argv[3], &out, t.rank);
+    write_rows(argv[3], "out", &out, t.rank);
     attn_free(workspace);
+    differentiate(&t, kernel, p, given, &out, argv[3], first);
     attn_mpi_transport_end(&t);
     return MPI_Finalize();
 }

@@ -558,7 +558,6 @@ def earlier(folder, suite, name):
         if shares: q, k = q[:, :2], k[:, :2]   # problem.key_heads
         if 'lengths' in P: P['lengths'] = np.array(lengths[:B], np.int32)
         if name == 'of-tokens': P['far'] = np.abs(P['far']) + 0.1
-        if name == 'of-tokens': P['far'] = np.abs(P['far']) + 0.1
         dout, times = np.random.default_rng(1).standard_normal((B, H, n) + v.shape[3:]), 2 if shares else 1
         expected = definitions.attend(spec, dict(P), q.repeat(times, 1), k.repeat(times, 1), v)
         for b, length in enumerate(P.get('lengths', ())): k[b, :, length:] = v[b, :, length:] = np.nan   # padding
@@ -635,10 +634,19 @@ def random_chain(folder, suite, number):
     return '(largest difference %.2g)' % worst
 
 
+def shares_of(rng, n, count):
+    """Returns the numbers of tokens of each rank. With three ranks or more, some rank has none."""
+    ends = sorted(int(x) for x in rng.choice(rng.integers(0, n + 1, max(1, count - 2)), count - 1))
+    return [end - begin for begin, end in zip([0, *ends], [*ends, n])]
+
+
 def drawn_quadratic(suite, folder, number):
     """Returns a random kernel whose keys can travel, its spec, and the draw."""
     def change(spec):
         for word in 'delta', 'storage': spec.pop(word, None)
+        if number % 3 == 0:   # a decay, under a mask that shows no later key
+            masks = ['causal'] + [spec['mask']] * ('mask' in spec)
+            spec.update(decay={'log': '-fabs(fade[b][h][t])'}, mask={'all': masks}, arrays=spec.get('arrays', {}) | {'fade': ROWS})
         spec.update(name='k', dtype='f64', algorithm='quadratic', emit=['forward', 'backward', 'statistics'])
 
     def fits(about): return about.merge and about.period == 1 and (about.saved_power or about.statistics == 3)
@@ -657,8 +665,7 @@ def random_ring(folder, suite, number):
     if not all(np.isfinite(x).all() for x in (out, *whole.values())) or np.isnan(statistics).any() or np.isposinf(statistics).any():
         raise Skip('a result or denominator is not finite')
     for count in 2, 3, 4, 7:
-        ends = sorted(int(x) for x in rng.integers(0, n + 1, count - 1))
-        runs = [(end - begin,) * 2 for begin, end in zip([0, *ends], [*ends, n])]
+        runs = [(m, m) for m in shares_of(rng, n, count)]
         calls = calls_of(ranks, kernel, P, q, k, v, runs, Post(count), 1)
         errors = set(together(calls, ranks))
         if errors == {ERRORS['form']}: raise Skip('an array has no rows that travel')
@@ -672,16 +679,17 @@ def random_ring(folder, suite, number):
 
 
 def drawn_total(suite, folder, number):
-    """Returns a random kernel whose queries read sums over all keys, its spec, and the draw."""
+    """Returns a random kernel whose queries read sums over all keys, or over earlier ones, its spec, and the draw."""
+    mask = ['lengths', 'none', {'all': ['causal', 'lengths']}][number % 3]
     def change(spec):
         for word in 'delta', 'decay', 'storage', 'project': spec.pop(word, None)
-        spec.update(name='k', dtype='f64', mask='lengths' if number % 3 == 0 else 'none', algorithm='linear',
+        spec.update(name='k', dtype='f64', mask=mask, algorithm='linear',
                     emit=['forward', 'backward', 'statistics'])
     return first_drawn(suite, folder, [number + 9000 + 1000000 * k for k in range(60)], False, change, lambda about: about.key_sums)
 
 
 def random_total(folder, suite, number):
-    """Results and gradients of a random linear form without a mask on several ranks are those of one rank."""
+    """Results and gradients of a random linear form with sums over keys on several ranks are those of one rank."""
     kernel, spec, d = drawn_total(suite, folder, number)
     ranks, worst, rng, n = library(suite), 0.0, np.random.default_rng(number), 40 + int(d['n_k'])
     P, q, k, v = inputs(spec, d['heads'], d['kv_heads'], n, n, d['batch'], number, os.path.join(folder, 'data'))
@@ -690,8 +698,8 @@ def random_total(folder, suite, number):
     whole = {'out': kernel(P, q, k, v)} | kernel.gradients(P, q, k, v, dout, arrays=learned)
     if not all(np.isfinite(x).all() for x in whole.values()): raise Skip('a result is not finite')
     for count in 2, 3, 4, 7:
-        ends = [sorted(int(x) for x in rng.integers(0, n + 1, count - 1)) for _ in range(2)]
-        runs = list(zip(*([end - begin for begin, end in zip([0, *x], [*x, n])] for x in ends)))
+        of_queries, of_keys = shares_of(rng, n, count), shares_of(rng, n, count)
+        runs = list(zip(of_queries, of_keys if kernel.about.sums_whole else of_queries))
         calls = calls_of(ranks, kernel, P, q, k, v, runs, Post(count), 1, foldable=count % 2)
         errors = set(together(calls, ranks))
         if errors == {ERRORS['form']}: raise Skip('an array has no rows of a part of the tokens')
@@ -774,17 +782,19 @@ def processes(folder, suite, which):
     done_well([cc, '-O1', '-I', RUNTIME, '-I', own, '-o', 'program', os.path.join(HERE, 'program.c'),
                *(os.path.join(own, f) for f in sorted(os.listdir(own)) if f.endswith('.c')), *runtime_sources(), '-ldl',
                '-lm'], folder)
-    linear, spec = kernel_of(suite, LINEAR['elu'][0])
-    inputs(spec, 4, 2, 150, 150, 2, 5, folder)
+    linear, spec = kernel_of(suite, LINEAR['elu'][0] | ALL)
+    q = inputs(spec, 4, 2, 150, 150, 2, 5, folder)[1]
+    np.save(os.path.join(folder, 'dout.npy'), np.random.default_rng(1).standard_normal(q.shape[:3] + (12,)).astype(np.float32))
     ring = kernel_of(suite, QUADRATIC | RING['causal'][0] | {'emit': emit_of('causal')})[0]
     whole = kernel_of(suite, WHOLE | TOTAL['elu'][0])[0]
     for kernel, tolerance in (linear, 0), (ring, RING_TOLERANCE['f32']), (whole, RING_TOLERANCE['f32']):
-        outs = []
+        outs, names = [], ('out', 'dq', 'dk', 'dv')
         for runs in [[150], [75, 75], [0, 33, 100, 17]]:
             done_well([*mpirun, '-n', str(len(runs)), './program', kernel.library._name, 'k_kernel', folder,
                        ','.join(map(str, runs))], folder)
-            outs.append(np.load(os.path.join(folder, 'out.npy')))
-            close('out with runs %s' % runs, outs[-1], outs[0], tolerance)
+            outs.append([np.load(os.path.join(folder, name + '.npy')) for name in names])
+            for name, got, one in zip(names, outs[-1], outs[0]):
+                close('%s with runs %s' % (name, runs), got, one, tolerance if name == 'out' else CHAIN_TOLERANCE['f32'])
 
 
 def main():
