@@ -362,6 +362,12 @@ struct attn_kernel {
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 
+/* How attn_ranks_… work, which `attnc explain --ranks` counts with, too.
+   - ATTN_RANKS_SLICES: a sequence is cut into this number of slices for each rank, if there are enough heads
+   - ATTN_RANKS_STORED: ranks that join states store the sums of chunks from this number of tokens on. It takes about
+     as long to sum a chunk of 64 tokens again as to store and read its sums */
+enum { ATTN_RANKS_SLICES = 4, ATTN_RANKS_STORED = 128 };
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -1,6 +1,7 @@
 /* attnc explain --ranks: the time of one sequence that several ranks share, as runtime/mpi/ computes it. */
 #include "explain_costs.h"
 #include "command.h"
+#include "../../runtime/attnrt.h"
 #include "../emit/emit.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
@@ -10,10 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Constants of runtime/mpi/chain.c:
-   - SLICES_PER_RANK: a sequence is cut into this number of slices for each rank, if there are enough heads
-   - MIN_STORED_CHUNK: ranks that join states store the sums of chunks from this number of tokens on */
-enum { SLICES_PER_RANK = 4, MIN_STORED_CHUNK = 128 };
 /* The cycles a second of a core that was not measured. */
 static const double NOMINAL_CLOCK = 3e9;
 
@@ -136,7 +133,7 @@ static double sums_seconds(const struct shared *s, int64_t n)
 /* Returns the seconds of a sequence of n tokens whose queries read sums over all keys. */
 static double whole_seconds(const struct shared *s, int64_t n, int64_t ranks, bool together)
 {
-    const int64_t mine = (n - 1) / ranks + 1, wanted = ranks * SLICES_PER_RANK,
+    const int64_t mine = (n - 1) / ranks + 1, wanted = ranks * ATTN_RANKS_SLICES,
                   slices = s->slices < wanted ? s->slices : wanted;
     const double work = work_seconds(s, mine, mine), own = sums_seconds(s, mine), sums = own < work ? own : work;
     return total_seconds(ranks, slices, sums, work - sums, s->state, together, &s->costs->ranks.link,
@@ -155,7 +152,7 @@ static double shared_seconds(const struct shared *s, int64_t n, int64_t ranks, d
         return whole_seconds(s, n, ranks, false);
     }
     if (s->c) {
-        const int64_t wanted = ranks * SLICES_PER_RANK, slices = s->slices < wanted ? s->slices : wanted;
+        const int64_t wanted = ranks * ATTN_RANKS_SLICES, slices = s->slices < wanted ? s->slices : wanted;
         *received = ranks > 1 ? s->state : 0;
         return chain_seconds(ranks, slices, work_seconds(s, mine, mine), s->state, link);
     }
@@ -170,7 +167,7 @@ static double joined_total(const struct shared *s, int64_t n, int64_t ranks)
 {
     if (s->whole) return whole_seconds(s, n, ranks, true);
     const int64_t mine = (n - 1) / ranks + 1, chunk = keys_of_chunk(s->c);
-    const bool stores = chunk >= MIN_STORED_CHUNK && !s->c->separated.reach && !s->unit->spec->rate;
+    const bool stores = chunk >= ATTN_RANKS_STORED && !s->c->separated.reach && !s->unit->spec->rate;
     const double sums = stores ? 2 * s->state * (double)(mine / chunk) / s->limits.rates.bandwidth
                                : sums_seconds(s, mine);
     return joined_seconds(ranks, s->slices, sums, work_seconds(s, mine, mine), s->state, &s->costs->ranks.link,
@@ -201,9 +198,12 @@ static void print_needs(const struct shared *s)
                (long long)s->slices);
     else
         printf("  keys and values go from rank to rank, %.0f bytes a token; times are of the last rank", s->row);
-    const bool refused = !s->c && served && s->unit->distances.period == 0;
-    printf("%s\n", refused     ? "; several ranks refuse this kernel, because results for some of the keys do not merge"
-                   : served    ? ""
+    const struct distances *const d = &s->unit->distances;
+    const bool refused = !s->c && served && d->period == 0,
+               ahead = of_states && d->period == 0 && (d->after > 0 || d->open_keys > 0);
+    printf("%s\n", refused  ? "; several ranks refuse this kernel, because results for some of the keys do not merge"
+                   : ahead  ? "; several ranks refuse this form, whose queries see later keys: use algorithm: quadratic"
+                   : served ? ""
                    : of_states ? "; this needs emit: [forward, decode]"
                                : "; this needs emit: [forward, statistics]");
 }

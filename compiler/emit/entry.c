@@ -65,8 +65,7 @@ static void set_positions(struct template_names *t, const struct emitted_file *e
                       *const of_part = positions ? "keys_of_version(&call->p)" : "call->p.n_k";
     /* the parts that read outer sums are those for any number of keys */
     const bool sums = e->p->sums_keys;
-    template_set(t, "VERSION_KEYS",
-                 sums ? arena_printf(t->arena, "call.p.earlier_sums ? INT64_MAX : %s", of_call) : of_call);
+    template_set(t, "VERSION_KEYS", of_call);
     template_set(t, "FORWARD_KEYS", sums ? "problem->earlier_sums ? INT64_MAX : problem->n_k" : "problem->n_k");
     template_set_number(t, "KEY_SUMS", sums);
     template_set_number(t, "WHOLE", e->p->sums_whole);

@@ -10,8 +10,7 @@
 
 #include <string.h>
 
-/* It takes about as long to sum a chunk of 64 tokens again as to store and read its sums. */
-enum { SLICES_PER_RANK = 4, BUFFERS = 3, MIN_STORED_CHUNK = 128 };
+enum { BUFFERS = 3 };
 
 bool chain_serves(const struct attn_kernel *kernel, const struct attn_problem *problem)
 {
@@ -27,7 +26,7 @@ int chain_check(const struct attn_kernel *kernel, const struct attn_problem *pro
 static struct slicing slices_of_chain(const struct attn_transport *t, const struct attn_kernel *kernel,
                                       const struct attn_problem *filled)
 {
-    return slicing_of(kernel, filled, (int64_t)t->ranks * SLICES_PER_RANK);
+    return slicing_of(kernel, filled, (int64_t)t->ranks * ATTN_RANKS_SLICES);
 }
 
 /* The bytes of each part of the workspace. */
@@ -39,7 +38,7 @@ struct chain_sizes {
 static bool stores_chunks(const struct attn_transport *t, const struct slicing *s)
 {
     return s->whole.foldable && t->rank + 1 < t->ranks && s->kernel->chunk_sums &&
-           s->kernel->state_chunk(&s->whole) >= MIN_STORED_CHUNK;
+           s->kernel->state_chunk(&s->whole) >= ATTN_RANKS_STORED;
 }
 
 static struct chain_sizes sizes_of_chain(const struct attn_transport *t, const struct slicing *s)

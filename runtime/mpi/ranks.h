@@ -140,16 +140,6 @@ size_t chain_of_keys_workspace(const struct attn_transport *t, const struct attn
                                const struct attn_problem *filled);
 int chain_of_keys_forward(const struct ranks_call *call);
 
-/* Gradients of parameters (chain_sums.c):
-   - clear_gradients sets those of a rank without tokens to 0.
-   - sum_gradients replaces them by their sums over all ranks, but for those with a row for each token. `work` has
-     gradients_work() bytes.
-   - add_numbers adds the floats or doubles of sums. */
-void clear_gradients(const struct ranks_call *call);
-size_t gradients_work(const struct ranks_call *call);
-int sum_gradients(const struct ranks_call *call, void *work);
-void add_numbers(unsigned char *sum, const unsigned char *more, size_t bytes, enum attn_dtype dtype);
-
 /* Sends sums over keys to the last rank, and those over all keys back (total.c). The workspace is SIZE_MAX if the sizes
    are too large. */
 bool total_serves(const struct attn_kernel *kernel);

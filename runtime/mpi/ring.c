@@ -92,11 +92,6 @@ size_t ring_rows(const struct attn_problem *p)
     return bytes_times(bytes_times((size_t)p->batch, (size_t)p->heads), (size_t)p->n_q);
 }
 
-size_t ring_larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 size_t ring_sink_bytes(const struct attn_kernel *kernel, const struct attn_problem *p)
 {
     return kernel->has_sink ? whole_lines((size_t)p->n_q) : 0;
@@ -119,7 +114,7 @@ static struct ring_sizes sizes_of_ring(const struct attn_kernel *kernel, const s
         .had_sink = ring_sink_bytes(kernel, p),
         .decay = decay_bytes(kernel, p, false),
         .kernel = whole_lines(
-            ring_larger(ring_larger(kernel->workspace(p), kernel->workspace(&piece)), decay_workspace(kernel, p)))};
+            larger(larger(kernel->workspace(p), kernel->workspace(&piece)), decay_workspace(kernel, p)))};
 }
 
 size_t ring_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,

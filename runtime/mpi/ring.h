@@ -57,7 +57,6 @@ struct ring {
     void *more; /* for these functions */
 };
 
-size_t ring_larger(size_t a, size_t b);
 int64_t ring_heads_of_keys(const struct attn_problem *p);
 struct layout ring_layout(const struct attn_kernel *kernel, const struct attn_problem *p);
 size_t ring_statistics_size(const struct attn_kernel *kernel);

@@ -45,14 +45,14 @@ static struct ring_sizes sizes_of_ring(const struct attn_kernel *kernel, const s
     struct attn_problem piece = *p;
     piece.n_k = piece_of_runs(kernel);
     piece.k = piece.v = piece.dk = piece.dv = (struct attn_strides){0, 0, 0};
-    return (struct ring_sizes){.params = slice_params_bytes(kernel),
-                               .starts = whole_lines(bytes_times((size_t)p->batch, sizeof(int64_t))),
-                               .buffer = whole_lines(bytes_times(layout.bytes, (size_t)piece.n_k)),
-                               .had_sink = ring_sink_bytes(kernel, p),
-                               .decay = decay_bytes(kernel, p, true),
-                               .kernel = whole_lines(ring_larger(
-                                   ring_larger(kernel->backward_workspace(p), kernel->backward_workspace(&piece)),
-                                   decay_workspace(kernel, p)))};
+    return (struct ring_sizes){
+        .params = slice_params_bytes(kernel),
+        .starts = whole_lines(bytes_times((size_t)p->batch, sizeof(int64_t))),
+        .buffer = whole_lines(bytes_times(layout.bytes, (size_t)piece.n_k)),
+        .had_sink = ring_sink_bytes(kernel, p),
+        .decay = decay_bytes(kernel, p, true),
+        .kernel = whole_lines(larger(larger(kernel->backward_workspace(p), kernel->backward_workspace(&piece)),
+                                     decay_workspace(kernel, p)))};
 }
 
 static struct backward_sizes sizes_of_backward(const struct attn_kernel *kernel, const struct attn_problem *p)

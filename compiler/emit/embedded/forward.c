@@ -179,7 +179,10 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
     if (call.p.n_k == 0) compute_without_keys(&call);
 #endif
 #if FEW && KEY_SUMS
-    const struct version this = version(VERSION_KEYS, problem->earlier_sums ? MANY_ROWS : rows_of(&call.p), call.p.n_q);
+    const struct version this =
+        problem->earlier_sums ? version_of_sums() : version(VERSION_KEYS, rows_of(&call.p), call.p.n_q);
+#elif KEY_SUMS
+    const struct version this = problem->earlier_sums ? version_of_sums() : version(VERSION_KEYS);
 #elif FEW
     const struct version this = version(VERSION_KEYS, rows_of(&call.p), call.p.n_q);
 #else

@@ -1,0 +1,49 @@
+/* Sums over tokens that travel over ranks (chain_sums.c, total.c): sums over keys for results, and for gradients those
+   of struct attn_problem, earlier_sums and later_sums. Their kind is KEYS for sums over keys or earlier tokens, and
+   QUERIES for sums over queries or later tokens. */
+#ifndef ATTNRT_SUMS_H
+#define ATTNRT_SUMS_H
+
+#include "ranks.h"
+
+enum { KEYS = 0, QUERIES = 1, KINDS = 2 };
+
+/* A call on one rank. */
+struct sums {
+    const struct ranks_call *call;
+    bool backward;
+    struct slicing slicing, of_dout; /* of_dout: has `dout` in place of `out` */
+    /* the bytes of the parts of the workspace. sent: of the sums of the largest slice */
+    size_t params_bytes, bytes[KINDS], own_bytes, sent_bytes, gradients_bytes, kernel_bytes;
+    unsigned char *params, *of[KINDS], *own, *work; /* own: the sums over own tokens, or NULL */
+    int error;
+};
+
+/* Makes a call without memory. */
+struct sums sums_of_call(const struct ranks_call *call, bool backward);
+/* Lets `of_dout` be slices of `dout`, after the caller has set positions in x->slicing.whole. */
+void sums_set_dout(struct sums *x);
+/* Whether ranks sum their tokens at the same time, and then add their sums. */
+bool sums_join(const struct sums *x);
+void sums_note(struct sums *x, int error);
+/* Returns the bytes of the sums of a problem. Results need sums over keys only. kind 2: of term_gradients. */
+size_t sums_bytes(const struct sums *x, const struct attn_problem *problem, int kind);
+/* Returns the problem of a call of the kernel with these sums. */
+struct attn_problem sums_problem(const struct sums *x, const struct attn_problem *problem,
+                                 unsigned char *const of[KINDS]);
+/* Returns the place of the sums of slice n, and sets *bytes. */
+unsigned char *sums_place(const struct sums *x, int64_t n, int kind, size_t *bytes);
+/* Makes own sums: those over all tokens of the rank. */
+int sums_make_own(const struct sums *x, int kind);
+/* Adds the rank's tokens of slice n to sums at `to`, which hold those of the slice from other ranks. */
+int sums_add_slice(const struct sums *x, int64_t n, int kind, unsigned char *to);
+
+/* ---- gradients of parameters ---- */
+
+/* Returns the bytes of `work` for sum_gradients. */
+size_t gradients_work(const struct ranks_call *call);
+void clear_gradients(const struct ranks_call *call);
+/* Adds the gradients of parameters without a row for each token over all ranks. */
+int sum_gradients(const struct ranks_call *call, void *work);
+
+#endif
