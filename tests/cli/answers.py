@@ -277,6 +277,11 @@ def explain_tells_the_time_on_ranks(place):
     check('go to the last rank' in whole and 'emit: [forward, statistics]' in whole, whole)
     padded = rows('linear_elu', '--set', 'mask={all: [causal, lengths]}', '--ranks', '2,64')[0]
     check('from rank to rank' in padded and 'emit: [forward, statistics]' in padded, padded)
+    ahead = rows('linear_elu', '--set', 'mask={any: [causal, {prefix: {length: 40}}]}', '--ranks', '2')[0]
+    check('refuse this form, whose queries see later keys' in ahead, ahead)
+    for name, refused in ('forgetting', False), ('deltanet_softmax', True):
+        said = rows(name, '--set', 'emit=[forward, statistics]', '--ranks', '2')[0]
+        check(('refuse this kernel' in said) == refused, said)
     for words, why in ((('--link', '1GB/s,1us'), 'explain needs --ranks for --link'),
                        (('--ranks', '2', '--link', '5,1us'), "--link takes a rate and the time of an empty message, as in 12.5GB/s,2us, not '5,1us'"),
                        (('--ranks', '2', '--link', '0B/s,1us'), '--link takes'), (('--ranks', '2,'), '--ranks takes'),
