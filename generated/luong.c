@@ -631,7 +631,7 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
 {
     const float *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
-    if (whole && ((1 && rows <= 4) || !0)) {
+    if (whole && (rows <= 4 || !0)) {
         columns_of_4_v4(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
@@ -778,7 +778,7 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
    from x = first on. Terms are rounded and added as for
    several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
@@ -1650,7 +1650,7 @@ TARGET_v3 INLINE void some_columns_v3(const int rows, const int direct, const in
     int64_t c_row)
 {
     vec_v3 t[4][8];
-    UNROLL for (int64_t k = 0; k < 8; k += 2) {
+    for (int64_t k = 0; k < 8; k += 2) {
         vec_v3 sum[4][2];
         UNROLL for (int r = 0; r < rows; r++)
             UNROLL for (int n = 0; n < 2; n++) sum[r][n] = (vec_v3){0};
@@ -1696,7 +1696,7 @@ TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows
 {
     const float *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
-    if (whole && ((0 && rows <= 4) || !0)) {
+    if (whole && (rows <= 4 || !0)) {
         columns_of_4_v3(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
@@ -1842,7 +1842,7 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
    from x = first on. Terms are rounded and added as for
    several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
@@ -2698,7 +2698,7 @@ INLINE void some_columns_any(const int rows, const int direct, const int64_t ste
     int64_t c_row)
 {
     vec_any t[4][4];
-    UNROLL for (int64_t k = 0; k < 4; k += 2) {
+    for (int64_t k = 0; k < 4; k += 2) {
         vec_any sum[4][2];
         UNROLL for (int r = 0; r < rows; r++)
             UNROLL for (int n = 0; n < 2; n++) sum[r][n] = (vec_any){0};
@@ -2743,7 +2743,7 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
 {
     const float *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
-    if (whole && ((0 && rows <= 4) || !0)) {
+    if (whole && (rows <= 4 || !0)) {
         columns_of_4_any(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
@@ -2888,7 +2888,7 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
    from x = first on. Terms are rounded and added as for
    several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c

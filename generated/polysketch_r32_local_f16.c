@@ -631,7 +631,7 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
    from x = first on. Terms are rounded and added as for
    several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 32 later are copied to `next`, for `later` rows */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
@@ -799,7 +799,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
                     c, early);
             continue;
         }
-        if (1 && update == 1) {
+        if (update == 1 && (1 || rows <= 6)) {
             groups_v4(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
             continue;
         }
@@ -2452,7 +2452,7 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
    from x = first on. Terms are rounded and added as for
    several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
@@ -2619,7 +2619,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
                     c);
             continue;
         }
-        if (0 && update == 1) {
+        if (update == 1 && (0 || rows <= 6)) {
             groups_v3(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
             continue;
         }
@@ -4270,7 +4270,7 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int6
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
    from x = first on. Terms are rounded and added as for
    several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
@@ -4435,7 +4435,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
                     c, early);
             continue;
         }
-        if (0 && update == 1) {
+        if (update == 1 && (0 || rows <= 6)) {
             groups_any(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
             continue;
         }

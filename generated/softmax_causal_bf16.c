@@ -974,7 +974,7 @@ TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last
 {
     const uint16_t *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
-    if (whole && ((1 && rows <= 4) || !1)) {
+    if (whole && (rows <= 4 || !1)) {
         columns_of_4_v4bf16amx(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
@@ -1133,7 +1133,7 @@ TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
    from x = first on. Terms are rounded and added as for
    several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 32 later are copied to `next`, for `later` rows */
 TARGET_v4bf16amx INLINE void row_v4bf16amx(const int vectors, int64_t first, int64_t steps, const float *a,
     int64_t a_step,
@@ -1308,7 +1308,7 @@ TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int6
                     c, early);
             continue;
         }
-        if (1 && update == 1) {
+        if (update == 1 && (1 || rows <= 6)) {
             groups_v4bf16amx(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
             continue;
         }
@@ -2590,7 +2590,7 @@ TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int6
 {
     const uint16_t *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
-    if (whole && ((1 && rows <= 4) || !1)) {
+    if (whole && (rows <= 4 || !1)) {
         columns_of_4_v4bf16(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
@@ -2749,7 +2749,7 @@ TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
    from x = first on. Terms are rounded and added as for
    several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 32 later are copied to `next`, for `later` rows */
 TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
@@ -2919,7 +2919,7 @@ TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t la
                     c, early);
             continue;
         }
-        if (1 && update == 1) {
+        if (update == 1 && (1 || rows <= 6)) {
             groups_v4bf16(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
             continue;
         }
@@ -3966,7 +3966,7 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
 {
     const uint16_t *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
-    if (whole && ((1 && rows <= 4) || !1)) {
+    if (whole && (rows <= 4 || !1)) {
         columns_of_4_v4(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
@@ -4118,7 +4118,7 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
    from x = first on. Terms are rounded and added as for
    several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 32 later are copied to `next`, for `later` rows */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
@@ -4286,7 +4286,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
                     c, early);
             continue;
         }
-        if (1 && update == 1) {
+        if (update == 1 && (1 || rows <= 6)) {
             groups_v4(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
             continue;
         }
@@ -5279,7 +5279,7 @@ TARGET_v3 INLINE void some_columns_v3(const int rows, const int direct, const in
     int64_t c_row)
 {
     vec_v3 t[4][8];
-    UNROLL for (int64_t k = 0; k < 8; k += 2) {
+    for (int64_t k = 0; k < 8; k += 2) {
         vec_v3 sum[4][2];
         UNROLL for (int r = 0; r < rows; r++)
             UNROLL for (int n = 0; n < 2; n++) sum[r][n] = (vec_v3){0};
@@ -5325,7 +5325,7 @@ TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows
 {
     const uint16_t *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
-    if (whole && ((0 && rows <= 4) || !1)) {
+    if (whole && (rows <= 4 || !1)) {
         columns_of_4_v3(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
@@ -5477,7 +5477,7 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
    from x = first on. Terms are rounded and added as for
    several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
@@ -5644,7 +5644,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
                     c);
             continue;
         }
-        if (0 && update == 1) {
+        if (update == 1 && (0 || rows <= 6)) {
             groups_v3(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
             continue;
         }
@@ -6616,7 +6616,7 @@ INLINE void some_columns_any(const int rows, const int direct, const int64_t ste
     int64_t c_row)
 {
     vec_any t[4][4];
-    UNROLL for (int64_t k = 0; k < 4; k += 2) {
+    for (int64_t k = 0; k < 4; k += 2) {
         vec_any sum[4][2];
         UNROLL for (int r = 0; r < rows; r++)
             UNROLL for (int n = 0; n < 2; n++) sum[r][n] = (vec_any){0};
@@ -6661,7 +6661,7 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
 {
     const uint16_t *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
-    if (whole && ((0 && rows <= 4) || !1)) {
+    if (whole && (rows <= 4 || !1)) {
         columns_of_4_any(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
@@ -6812,7 +6812,7 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
    from x = first on. Terms are rounded and added as for
    several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
@@ -6977,7 +6977,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
                     c, early);
             continue;
         }
-        if (0 && update == 1) {
+        if (update == 1 && (0 || rows <= 6)) {
             groups_any(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
             continue;
         }

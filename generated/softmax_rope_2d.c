@@ -546,7 +546,7 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
    from x = first on. Terms are rounded and added as for
    several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
@@ -1466,7 +1466,7 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
    from x = first on. Terms are rounded and added as for
    several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
@@ -2370,7 +2370,7 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
    from x = first on. Terms are rounded and added as for
    several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c

@@ -8,6 +8,24 @@ TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps,
     int64_t b_row, REAL *c SCALE_PARAMETER NEXT_PARAMETER FETCH_PARAMETER)
 {
     vec_T t[LANES];
+#if BLOCKS && !ROOMY
+    /* With few registers, 4 rows at a time need fewer loads of a. */
+    UNROLL for (int k = 0; k < LANES; k += 4) {
+        vec_T sum[4] = {{0}, {0}, {0}, {0}};
+        UNROLL for (int n = 0; n < 4; n++) {
+            if (whole && early) fetch_T(1, steps, b + (k + n + early) * b_row, b_row);
+            copy_scales_T(1, steps, b + (k + n < later ? LANES + k + n : 0) * b_row, b_row,
+                next + (k + n) * scales_T(steps));
+        }
+        for (int64_t s = 0; s < steps; s += LANES) {
+            const vec_T y = load_T(a + s);
+            UNROLL for (int n = 0; n < 4; n++)
+                sum[n] += y * scaled_T(b + (whole ? k + n : min(k + n, last)) * b_row, s,
+                    scale + (whole ? k + n : min(k + n, last)) * scales_T(steps), block_size_T(steps));
+        }
+        UNROLL for (int n = 0; n < 4; n++) t[k + n] = sum[n];
+    }
+#else
     UNROLL for (int k = 0; k < LANES; k++) t[k] = (vec_T){0};
     for (int64_t first = 0; first < steps; first += WIDE)
         UNROLL for (int k = 0; k < LANES; k++) {
@@ -27,6 +45,7 @@ TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps,
 #endif
             __asm__ volatile("" : : : "memory");
         }
+#endif
     store_T(c, lane_sums_T(t));
 }
 
@@ -39,11 +58,7 @@ TARGET INLINE void some_columns_T(const int rows, const int direct, const int64_
     int64_t c_row SCALE_PARAMETER)
 {
     vec_T t[4][LANES];
-#if ROOMY
     for (int64_t k = 0; k < LANES; k += ABREAST) {
-#else
-    UNROLL for (int64_t k = 0; k < LANES; k += ABREAST) {
-#endif
         vec_T sum[4][ABREAST];
         UNROLL for (int r = 0; r < rows; r++)
             UNROLL for (int n = 0; n < ABREAST; n++) sum[r][n] = (vec_T){0};
@@ -100,7 +115,7 @@ TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, co
 {
     const STORED *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * ABREAST ? 1 : (ABREAST * 4 + rows - 1) / rows;
-    if (whole && ((ROOMY && rows <= 4) || !NARROW)) {
+    if (whole && (rows <= 4 || !NARROW)) {
         columns_of_4_T(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row SCALE_ARGUMENT);
         return;
     }

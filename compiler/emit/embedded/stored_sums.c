@@ -7,21 +7,24 @@ TARGET INLINE void scaled_weights_T(int64_t rows, int64_t steps, const int64_t c
     int64_t a_step, const REAL *scale, REAL *w)
 {
     for (int64_t r = 0; r < rows; r++, a += a_row, w += AT_ONCE * count) {
-#if AT_ONCE == LANES
-        if (a_step == 1 && steps == LANES && (count == 1 || count == 2 || count == 4)) {
-            const vec_T x = load_T(a);
-            vec_T t[4] = {x, x, x, x};
-            if (count > 1) {
-                t[0] = __builtin_shufflevector(x, x, ZIP_LOW);
-                t[1] = __builtin_shufflevector(x, x, ZIP_HIGH);
+#if AT_ONCE % LANES == 0
+        if (a_step == 1 && steps == AT_ONCE && (count == 1 || count == 2 || count == 4)) {
+            UNROLL for (int64_t first = 0; first < AT_ONCE; first += LANES) {
+                const vec_T x = load_T(a + first);
+                vec_T t[4] = {x, x, x, x};
+                if (count > 1) {
+                    t[0] = __builtin_shufflevector(x, x, ZIP_LOW);
+                    t[1] = __builtin_shufflevector(x, x, ZIP_HIGH);
+                }
+                if (count > 2) {
+                    t[3] = __builtin_shufflevector(t[1], t[1], ZIP_HIGH);
+                    t[2] = __builtin_shufflevector(t[1], t[1], ZIP_LOW);
+                    t[1] = __builtin_shufflevector(t[0], t[0], ZIP_HIGH);
+                    t[0] = __builtin_shufflevector(t[0], t[0], ZIP_LOW);
+                }
+                UNROLL for (int64_t k = 0; k < count; k++)
+                    store_T(w + first * count + k * LANES, t[k & 3] * load_T(scale + first * count + k * LANES));
             }
-            if (count > 2) {
-                t[3] = __builtin_shufflevector(t[1], t[1], ZIP_HIGH);
-                t[2] = __builtin_shufflevector(t[1], t[1], ZIP_LOW);
-                t[1] = __builtin_shufflevector(t[0], t[0], ZIP_HIGH);
-                t[0] = __builtin_shufflevector(t[0], t[0], ZIP_LOW);
-            }
-            UNROLL for (int64_t k = 0; k < count; k++) store_T(w + k * LANES, t[k & 3] * load_T(scale + k * LANES));
             continue;
         }
 #endif
@@ -33,7 +36,7 @@ TARGET INLINE void scaled_weights_T(int64_t rows, int64_t steps, const int64_t c
 #endif
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. Terms are rounded and added as for
    several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them if there are many registers: a[t][x / block] * unscaled b[t][x]
+   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows AT_ONCE later are copied to `next`, for `later` rows */
 TARGET INLINE void row_T(const int vectors, int64_t first, int64_t steps, const REAL *a, int64_t a_step,
     const STORED *b, int64_t b_step, const int64_t lanes, const int64_t block, REAL *c
@@ -51,11 +54,7 @@ TARGET INLINE void row_T(const int vectors, int64_t first, int64_t steps, const 
         if (first == 0) /* without a branch, the sums stay in their registers. Scales of later rows are not used */
             copy_scales_T(1, lanes, b + (t < later ? AT_ONCE * b_step : 0), b_step, next + t * scales_T(lanes));
         UNROLL for (int v = 0; v < vectors; v++)
-#if ROOMY
             sum[v] += a[t * a_step + (first + v * LANES) / block] * unscaled_T(b, first + v * LANES);
-#else
-            sum[v] += a[t * a_step] * scaled_T(b, first + v * LANES, scale + t * scales_T(lanes), block);
-#endif
     }
 #else
     (void)block;
@@ -271,7 +270,7 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
         const int64_t block = lanes;
 #endif
         if (rows == 1 && update == 1) {
-#if BLOCKS && ROOMY
+#if BLOCKS
             REAL weight[SCALES] __attribute__((aligned(BYTES)));
             scaled_weights_T(1, some, scales_T(lanes), a, 0, a_step, scale, weight);
             const REAL *const factor_of_row = weight;
@@ -290,7 +289,11 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
             continue;
         }
 #if NARROW
-        if (ROOMY && update == 1) {
+#if BLOCKS
+        if (update == 1) {
+#else
+        if (update == 1 && (ROOMY || rows <= 6)) {
+#endif
             groups_T(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row SCALE_ARGUMENT);
             continue;
         }
