@@ -620,6 +620,13 @@ TARGET_v4 INLINE void widen_rows_v4(int64_t rows, const int64_t elements, const 
             store_v4(wide + r * elements + x, unscaled_v4(b + r * b_row, x));
 }
 
+/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
+   these. NULL: the rows that follow in memory. */
+INLINE const uint16_t *ahead_v4(const uint16_t *b, int64_t b_row, int64_t distance, int64_t rest, const uint16_t *next)
+{
+    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
@@ -635,14 +642,14 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t
    - the scales of the rows 32 later are copied to `next`, for `later` rows */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const int64_t early)
+, const uint16_t *ahead)
 {
     vec_v4 sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (early && first == 0) fetch_v4(1, lanes, b + early * b_step, b_step);
+        if (ahead && first == 0) fetch_v4(1, lanes, ahead + t * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
@@ -723,9 +730,9 @@ TARGET_v4 INLINE void group_v4(int64_t rows, const int from, const int64_t lanes
 
 /* Like group_v4, for any number of rows. Each group of rows prefetches a share of later rows. */
 TARGET_v4 INLINE void groups_v4(int64_t rows, const int64_t lanes, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead, float *c,
+    int64_t c_row)
 {
-    const uint16_t *const ahead = b + 32 * b_step;
     if (rows <= 6) {
         group_v4(rows, 0, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, steps, c, c_row);
         return;
@@ -748,7 +755,7 @@ TARGET_v4 INLINE void strip_v4(int64_t rows, int64_t first, const int64_t lanes,
 {
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
-        const uint16_t *const ahead = b + 32 * b_step;
+        const uint16_t *const ahead = ahead_v4(b, b_step, 32, steps - t, NULL);
         int64_t r = 0, asked = 0;
         for (; r + 6 <= rows; r += 6) { /* each group of rows prefetches a share of the rows that follow later */
             const int64_t ask = first ? 0 : (r + 6) * some / rows;
@@ -786,6 +793,8 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     }
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
+        const uint16_t *const ahead = ahead_v4(b, b_step, rows == 1 ? early : 32, steps - t, NULL);
+        (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
@@ -793,14 +802,14 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128)
                 row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             if (lanes % 128)
                 row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             continue;
         }
         if (update == 1 && (1 || rows <= 6)) {
-            groups_v4(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
+            groups_v4(rows, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, c, c_row);
             continue;
         }
         widen_rows_v4(some, lanes, b, b_step, wide);
@@ -808,7 +817,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         const int64_t from_step = lanes;
         for (int64_t r = 0, asked = 0; r < rows; r += 6) { /* each group of rows prefetches a share */
             const int64_t ask = rows - r <= 6 ? some : min(asked + (some * 6 + rows - 1) / rows, some);
-            fetch_v4(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
+            fetch_v4(ask - asked, lanes, ahead + asked * b_step, b_step);
             asked = ask;
             dot_early_v4(vectors, lanes, min(6, rows - r), -1, some, span, a + r * a_row, a_row, a_step, from,
                 from_step, c + r * c_row, c_row, update, factor, compensation ? compensation + r * c_row : NULL, 0);
@@ -2441,6 +2450,13 @@ TARGET_v3 INLINE void widen_rows_v3(int64_t rows, const int64_t elements, const 
             store_v3(wide + r * elements + x, unscaled_v3(b + r * b_row, x));
 }
 
+/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
+   these. NULL: the rows that follow in memory. */
+INLINE const uint16_t *ahead_v3(const uint16_t *b, int64_t b_row, int64_t distance, int64_t rest, const uint16_t *next)
+{
+    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
@@ -2543,9 +2559,9 @@ TARGET_v3 INLINE void group_v3(int64_t rows, const int from, const int64_t lanes
 
 /* Like group_v3, for any number of rows. Each group of rows prefetches a share of later rows. */
 TARGET_v3 INLINE void groups_v3(int64_t rows, const int64_t lanes, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead, float *c,
+    int64_t c_row)
 {
-    const uint16_t *const ahead = b + 32 * b_step;
     if (rows <= 6) {
         group_v3(rows, 0, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, steps, c, c_row);
         return;
@@ -2568,7 +2584,7 @@ TARGET_v3 INLINE void strip_v3(int64_t rows, int64_t first, const int64_t lanes,
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        const uint16_t *const ahead = b + 32 * b_step;
+        const uint16_t *const ahead = ahead_v3(b, b_step, 32, steps - t, NULL);
         int64_t r = 0, asked = 0;
         for (; r + 6 <= rows; r += 6) { /* each group of rows prefetches a share of the rows that follow later */
             const int64_t ask = first ? 0 : (r + 6) * some / rows;
@@ -2606,6 +2622,8 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const uint16_t *const ahead = ahead_v3(b, b_step, rows == 1 ? 0 : 32, steps - t, NULL);
+        (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
@@ -2620,7 +2638,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
             continue;
         }
         if (update == 1 && (0 || rows <= 6)) {
-            groups_v3(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
+            groups_v3(rows, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, c, c_row);
             continue;
         }
         widen_rows_v3(some, lanes, b, b_step, wide);
@@ -2629,7 +2647,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
             /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
             const int64_t ask = 16 * (x + vectors * 8) / lanes;
-            fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
+            fetch_v3(ask - asked, lanes, ahead + asked * b_step, b_step);
             asked = ask;
             dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
                 c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
@@ -4259,6 +4277,13 @@ INLINE void widen_rows_any(int64_t rows, const int64_t elements, const uint16_t 
             store_any(wide + r * elements + x, unscaled_any(b + r * b_row, x));
 }
 
+/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
+   these. NULL: the rows that follow in memory. */
+INLINE const uint16_t *ahead_any(const uint16_t *b, int64_t b_row, int64_t distance, int64_t rest, const uint16_t *next)
+{
+    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
@@ -4274,14 +4299,14 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int6
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const int64_t early)
+, const uint16_t *ahead)
 {
     vec_any sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (early && first == 0) fetch_any(1, lanes, b + early * b_step, b_step);
+        if (ahead && first == 0) fetch_any(1, lanes, ahead + t * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
@@ -4361,9 +4386,9 @@ INLINE void group_any(int64_t rows, const int from, const int64_t lanes, int64_t
 
 /* Like group_any, for any number of rows. Each group of rows prefetches a share of later rows. */
 INLINE void groups_any(int64_t rows, const int64_t lanes, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead, float *c,
+    int64_t c_row)
 {
-    const uint16_t *const ahead = b + 64 * b_step;
     if (rows <= 6) {
         group_any(rows, 0, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, steps, c, c_row);
         return;
@@ -4385,7 +4410,7 @@ INLINE void strip_any(int64_t rows, int64_t first, const int64_t lanes, int64_t 
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        const uint16_t *const ahead = b + 64 * b_step;
+        const uint16_t *const ahead = ahead_any(b, b_step, 64, steps - t, NULL);
         int64_t r = 0, asked = 0;
         for (; r + 6 <= rows; r += 6) { /* each group of rows prefetches a share of the rows that follow later */
             const int64_t ask = first ? 0 : (r + 6) * some / rows;
@@ -4422,6 +4447,8 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const uint16_t *const ahead = ahead_any(b, b_step, rows == 1 ? early : 64, steps - t, NULL);
+        (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
@@ -4429,14 +4456,14 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
             int64_t x = 0;
             for (; x + 32 <= lanes; x += 32)
                 row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             if (lanes % 32)
                 row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             continue;
         }
         if (update == 1 && (0 || rows <= 6)) {
-            groups_any(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
+            groups_any(rows, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, c, c_row);
             continue;
         }
         widen_rows_any(some, lanes, b, b_step, wide);
@@ -4445,7 +4472,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
             /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
             const int64_t ask = 16 * (x + vectors * 4) / lanes;
-            fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
+            fetch_any(ask - asked, lanes, ahead + asked * b_step, b_step);
             asked = ask;
             dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
                 c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);

@@ -887,6 +887,14 @@ TARGET_v4bf16amx INLINE void widen_rows_v4bf16amx(int64_t rows, const int64_t el
             store_v4bf16amx(wide + r * elements + x, unscaled_v4bf16amx(b + r * b_row, x));
 }
 
+/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
+   these. NULL: the rows that follow in memory. */
+INLINE const uint16_t *ahead_v4bf16amx(const uint16_t *b, int64_t b_row, int64_t distance, int64_t rest,
+    const uint16_t *next)
+{
+    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v4bf16amx INLINE void fetch_v4bf16amx(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
@@ -900,14 +908,14 @@ TARGET_v4bf16amx INLINE void fetch_v4bf16amx(int64_t rows, const int64_t width, 
    prefetch them. */
 TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, const int64_t steps, const float *a,
     const uint16_t *b,
-    int64_t b_row, float *c, const int64_t early)
+    int64_t b_row, float *c, const uint16_t *ahead)
 {
     vec_v4bf16amx t[16];
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4bf16amx){0};
     for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 16; k++) {
-            if (whole && early) fetch_v4bf16amx(1, min(128, steps - first),
-                b + (k + early) * b_row + units_v4bf16amx(first), b_row);
+            if (whole && ahead) fetch_v4bf16amx(1, min(128, steps - first), ahead + k * b_row + units_v4bf16amx(first),
+                b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4bf16amx(a + s) * unscaled_v4bf16amx(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -966,13 +974,12 @@ TARGET_v4bf16amx INLINE void columns_of_4_v4bf16amx(const int direct, int64_t ro
 
 /* Like columns_v4bf16amx, for two or more rows of a. If b has fewer than 16 rows,
    the other columns of c get any numbers.
-   `several` rows of a and more prefetch `distance` rows ahead. */
+   `several` rows of a and more prefetch the rows at `ahead`. */
 TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last, int64_t rows, const int64_t steps,
     const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const int64_t distance)
+    const uint16_t *ahead)
 {
-    const uint16_t *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
     if (whole && (rows <= 4 || !1)) {
         columns_of_4_v4bf16amx(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
@@ -1078,7 +1085,7 @@ TARGET_v4bf16amx INLINE void turned_v4bf16amx(const int vectors, int64_t columns
         for (int64_t k = 0; k < 16; k += keys) {
             vec_v4bf16amx some[8];
             turned_columns_v4bf16amx(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                b + (32 + k) * b_row, b_row, some);
+                ahead_v4bf16amx(b, b_row, 32 + k, columns - x, NULL), b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
                 UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
@@ -1117,16 +1124,17 @@ TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, 
     b += first * b_row;
     for (int64_t x = first; x < columns; x += 16, b += 16 * b_row) {
         const int64_t last = min(16, columns - x) - 1;
+        const uint16_t *const ahead = ahead_v4bf16amx(b, b_row, rows == 1 ? early : 32, columns - x, NULL);
         if (rows == 1 && last == 16 - 1)
-            columns_v4bf16amx(1, last, steps, a, b, b_row, c + x, early);
+            columns_v4bf16amx(1, last, steps, a, b, b_row, c + x, early ? ahead : NULL);
         else if (rows == 1)
-            columns_v4bf16amx(0, last, steps, a, b, b_row, c + x, 0);
+            columns_v4bf16amx(0, last, steps, a, b, b_row, c + x, NULL);
         else if (last == 16 - 1)
             all_columns_v4bf16amx(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row,
                 c + turned * c_row + x,
-                c_row, 2, 32);
+                c_row, 2, ahead);
         else
-            all_columns_v4bf16amx(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, 32);
+            all_columns_v4bf16amx(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, ahead);
     }
 }
 
@@ -1138,14 +1146,14 @@ TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, 
 TARGET_v4bf16amx INLINE void row_v4bf16amx(const int vectors, int64_t first, int64_t steps, const float *a,
     int64_t a_step,
     const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const int64_t early)
+, const uint16_t *ahead)
 {
     vec_v4bf16amx sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4bf16amx){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (early && first == 0) fetch_v4bf16amx(1, lanes, b + early * b_step, b_step);
+        if (ahead && first == 0) fetch_v4bf16amx(1, lanes, ahead + t * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4bf16amx(b, first + v * 16);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_v4bf16amx(c + first + v * 16,
@@ -1230,9 +1238,9 @@ TARGET_v4bf16amx INLINE void group_v4bf16amx(int64_t rows, const int from, const
 /* Like group_v4bf16amx, for any number of rows. Each group of rows prefetches a share of later rows. */
 TARGET_v4bf16amx INLINE void groups_v4bf16amx(int64_t rows, const int64_t lanes, int64_t steps, const float *a,
     int64_t a_row,
-    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead, float *c,
+    int64_t c_row)
 {
-    const uint16_t *const ahead = b + 32 * b_step;
     if (rows <= 6) {
         group_v4bf16amx(rows, 0, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, steps, c, c_row);
         return;
@@ -1256,7 +1264,7 @@ TARGET_v4bf16amx INLINE void strip_v4bf16amx(int64_t rows, int64_t first, const 
 {
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
-        const uint16_t *const ahead = b + 32 * b_step;
+        const uint16_t *const ahead = ahead_v4bf16amx(b, b_step, 32, steps - t, NULL);
         int64_t r = 0, asked = 0;
         for (; r + 6 <= rows; r += 6) { /* each group of rows prefetches a share of the rows that follow later */
             const int64_t ask = first ? 0 : (r + 6) * some / rows;
@@ -1295,6 +1303,8 @@ TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int6
     }
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
+        const uint16_t *const ahead = ahead_v4bf16amx(b, b_step, rows == 1 ? early : 32, steps - t, NULL);
+        (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
@@ -1302,14 +1312,14 @@ TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int6
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128)
                 row_v4bf16amx(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             if (lanes % 128)
                 row_v4bf16amx((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             continue;
         }
         if (update == 1 && (1 || rows <= 6)) {
-            groups_v4bf16amx(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
+            groups_v4bf16amx(rows, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, c, c_row);
             continue;
         }
         widen_rows_v4bf16amx(some, lanes, b, b_step, wide);
@@ -1317,7 +1327,7 @@ TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int6
         const int64_t from_step = lanes;
         for (int64_t r = 0, asked = 0; r < rows; r += 6) { /* each group of rows prefetches a share */
             const int64_t ask = rows - r <= 6 ? some : min(asked + (some * 6 + rows - 1) / rows, some);
-            fetch_v4bf16amx(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
+            fetch_v4bf16amx(ask - asked, lanes, ahead + asked * b_step, b_step);
             asked = ask;
             dot_early_v4bf16amx(vectors, lanes, min(6, rows - r), -1, some, span, a + r * a_row, a_row, a_step, from,
                 from_step, c + r * c_row, c_row, update, factor, compensation ? compensation + r * c_row : NULL, 0);
@@ -2504,6 +2514,14 @@ TARGET_v4bf16 INLINE void widen_rows_v4bf16(int64_t rows, const int64_t elements
             store_v4bf16(wide + r * elements + x, unscaled_v4bf16(b + r * b_row, x));
 }
 
+/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
+   these. NULL: the rows that follow in memory. */
+INLINE const uint16_t *ahead_v4bf16(const uint16_t *b, int64_t b_row, int64_t distance, int64_t rest,
+    const uint16_t *next)
+{
+    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v4bf16 INLINE void fetch_v4bf16(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
@@ -2517,13 +2535,13 @@ TARGET_v4bf16 INLINE void fetch_v4bf16(int64_t rows, const int64_t width, const 
    prefetch them. */
 TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, const int64_t steps, const float *a,
     const uint16_t *b,
-    int64_t b_row, float *c, const int64_t early)
+    int64_t b_row, float *c, const uint16_t *ahead)
 {
     vec_v4bf16 t[16];
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4bf16){0};
     for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 16; k++) {
-            if (whole && early) fetch_v4bf16(1, min(128, steps - first), b + (k + early) * b_row + units_v4bf16(first),
+            if (whole && ahead) fetch_v4bf16(1, min(128, steps - first), ahead + k * b_row + units_v4bf16(first),
                 b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4bf16(a + s) * unscaled_v4bf16(b + (whole ? k : min(k, last)) * b_row, s);
@@ -2582,13 +2600,12 @@ TARGET_v4bf16 INLINE void columns_of_4_v4bf16(const int direct, int64_t rows, co
 }
 
 /* Like columns_v4bf16, for two or more rows of a. If b has fewer than 16 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch `distance` rows ahead. */
+   `several` rows of a and more prefetch the rows at `ahead`. */
 TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int64_t rows, const int64_t steps,
     const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const int64_t distance)
+    const uint16_t *ahead)
 {
-    const uint16_t *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
     if (whole && (rows <= 4 || !1)) {
         columns_of_4_v4bf16(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
@@ -2694,7 +2711,7 @@ TARGET_v4bf16 INLINE void turned_v4bf16(const int vectors, int64_t columns, cons
         for (int64_t k = 0; k < 16; k += keys) {
             vec_v4bf16 some[8];
             turned_columns_v4bf16(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                b + (32 + k) * b_row, b_row, some);
+                ahead_v4bf16(b, b_row, 32 + k, columns - x, NULL), b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
                 UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
@@ -2733,16 +2750,17 @@ TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const 
     b += first * b_row;
     for (int64_t x = first; x < columns; x += 16, b += 16 * b_row) {
         const int64_t last = min(16, columns - x) - 1;
+        const uint16_t *const ahead = ahead_v4bf16(b, b_row, rows == 1 ? early : 32, columns - x, NULL);
         if (rows == 1 && last == 16 - 1)
-            columns_v4bf16(1, last, steps, a, b, b_row, c + x, early);
+            columns_v4bf16(1, last, steps, a, b, b_row, c + x, early ? ahead : NULL);
         else if (rows == 1)
-            columns_v4bf16(0, last, steps, a, b, b_row, c + x, 0);
+            columns_v4bf16(0, last, steps, a, b, b_row, c + x, NULL);
         else if (last == 16 - 1)
             all_columns_v4bf16(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row,
                 c + turned * c_row + x,
-                c_row, 2, 32);
+                c_row, 2, ahead);
         else
-            all_columns_v4bf16(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, 32);
+            all_columns_v4bf16(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, ahead);
     }
 }
 
@@ -2753,14 +2771,14 @@ TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const 
    - the scales of the rows 32 later are copied to `next`, for `later` rows */
 TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const int64_t early)
+, const uint16_t *ahead)
 {
     vec_v4bf16 sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4bf16){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (early && first == 0) fetch_v4bf16(1, lanes, b + early * b_step, b_step);
+        if (ahead && first == 0) fetch_v4bf16(1, lanes, ahead + t * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4bf16(b, first + v * 16);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_v4bf16(c + first + v * 16, load_v4bf16(c + first + v * 16) + sum[v]);
@@ -2842,9 +2860,9 @@ TARGET_v4bf16 INLINE void group_v4bf16(int64_t rows, const int from, const int64
 
 /* Like group_v4bf16, for any number of rows. Each group of rows prefetches a share of later rows. */
 TARGET_v4bf16 INLINE void groups_v4bf16(int64_t rows, const int64_t lanes, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead, float *c,
+    int64_t c_row)
 {
-    const uint16_t *const ahead = b + 32 * b_step;
     if (rows <= 6) {
         group_v4bf16(rows, 0, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, steps, c, c_row);
         return;
@@ -2868,7 +2886,7 @@ TARGET_v4bf16 INLINE void strip_v4bf16(int64_t rows, int64_t first, const int64_
 {
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
-        const uint16_t *const ahead = b + 32 * b_step;
+        const uint16_t *const ahead = ahead_v4bf16(b, b_step, 32, steps - t, NULL);
         int64_t r = 0, asked = 0;
         for (; r + 6 <= rows; r += 6) { /* each group of rows prefetches a share of the rows that follow later */
             const int64_t ask = first ? 0 : (r + 6) * some / rows;
@@ -2906,6 +2924,8 @@ TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t la
     }
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
+        const uint16_t *const ahead = ahead_v4bf16(b, b_step, rows == 1 ? early : 32, steps - t, NULL);
+        (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
@@ -2913,14 +2933,14 @@ TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t la
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128)
                 row_v4bf16(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             if (lanes % 128)
                 row_v4bf16((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             continue;
         }
         if (update == 1 && (1 || rows <= 6)) {
-            groups_v4bf16(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
+            groups_v4bf16(rows, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, c, c_row);
             continue;
         }
         widen_rows_v4bf16(some, lanes, b, b_step, wide);
@@ -2928,7 +2948,7 @@ TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t la
         const int64_t from_step = lanes;
         for (int64_t r = 0, asked = 0; r < rows; r += 6) { /* each group of rows prefetches a share */
             const int64_t ask = rows - r <= 6 ? some : min(asked + (some * 6 + rows - 1) / rows, some);
-            fetch_v4bf16(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
+            fetch_v4bf16(ask - asked, lanes, ahead + asked * b_step, b_step);
             asked = ask;
             dot_early_v4bf16(vectors, lanes, min(6, rows - r), -1, some, span, a + r * a_row, a_row, a_step, from,
                 from_step, c + r * c_row, c_row, update, factor, compensation ? compensation + r * c_row : NULL, 0);
@@ -3883,6 +3903,13 @@ TARGET_v4 INLINE void widen_rows_v4(int64_t rows, const int64_t elements, const 
             store_v4(wide + r * elements + x, unscaled_v4(b + r * b_row, x));
 }
 
+/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
+   these. NULL: the rows that follow in memory. */
+INLINE const uint16_t *ahead_v4(const uint16_t *b, int64_t b_row, int64_t distance, int64_t rest, const uint16_t *next)
+{
+    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
@@ -3895,13 +3922,13 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
    prefetch them. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
-    int64_t b_row, float *c, const int64_t early)
+    int64_t b_row, float *c, const uint16_t *ahead)
 {
     vec_v4 t[16];
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
     for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 16; k++) {
-            if (whole && early) fetch_v4(1, min(128, steps - first), b + (k + early) * b_row + units_v4(first), b_row);
+            if (whole && ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + units_v4(first), b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4(a + s) * unscaled_v4(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -3959,12 +3986,11 @@ TARGET_v4 INLINE void columns_of_4_v4(const int direct, int64_t rows, const int6
 }
 
 /* Like columns_v4, for two or more rows of a. If b has fewer than 16 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch `distance` rows ahead. */
+   `several` rows of a and more prefetch the rows at `ahead`. */
 TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const int64_t distance)
+    const uint16_t *ahead)
 {
-    const uint16_t *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
     if (whole && (rows <= 4 || !1)) {
         columns_of_4_v4(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
@@ -4065,7 +4091,7 @@ TARGET_v4 INLINE void turned_v4(const int vectors, int64_t columns, const int64_
         for (int64_t k = 0; k < 16; k += keys) {
             vec_v4 some[8];
             turned_columns_v4(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                b + (32 + k) * b_row, b_row, some);
+                ahead_v4(b, b_row, 32 + k, columns - x, NULL), b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
                 UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
@@ -4103,15 +4129,16 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     b += first * b_row;
     for (int64_t x = first; x < columns; x += 16, b += 16 * b_row) {
         const int64_t last = min(16, columns - x) - 1;
+        const uint16_t *const ahead = ahead_v4(b, b_row, rows == 1 ? early : 32, columns - x, NULL);
         if (rows == 1 && last == 16 - 1)
-            columns_v4(1, last, steps, a, b, b_row, c + x, early);
+            columns_v4(1, last, steps, a, b, b_row, c + x, early ? ahead : NULL);
         else if (rows == 1)
-            columns_v4(0, last, steps, a, b, b_row, c + x, 0);
+            columns_v4(0, last, steps, a, b, b_row, c + x, NULL);
         else if (last == 16 - 1)
             all_columns_v4(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, 2, 32);
+                c_row, 2, ahead);
         else
-            all_columns_v4(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, 32);
+            all_columns_v4(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, ahead);
     }
 }
 
@@ -4122,14 +4149,14 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
    - the scales of the rows 32 later are copied to `next`, for `later` rows */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const int64_t early)
+, const uint16_t *ahead)
 {
     vec_v4 sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (early && first == 0) fetch_v4(1, lanes, b + early * b_step, b_step);
+        if (ahead && first == 0) fetch_v4(1, lanes, ahead + t * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
@@ -4210,9 +4237,9 @@ TARGET_v4 INLINE void group_v4(int64_t rows, const int from, const int64_t lanes
 
 /* Like group_v4, for any number of rows. Each group of rows prefetches a share of later rows. */
 TARGET_v4 INLINE void groups_v4(int64_t rows, const int64_t lanes, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead, float *c,
+    int64_t c_row)
 {
-    const uint16_t *const ahead = b + 32 * b_step;
     if (rows <= 6) {
         group_v4(rows, 0, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, steps, c, c_row);
         return;
@@ -4235,7 +4262,7 @@ TARGET_v4 INLINE void strip_v4(int64_t rows, int64_t first, const int64_t lanes,
 {
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
-        const uint16_t *const ahead = b + 32 * b_step;
+        const uint16_t *const ahead = ahead_v4(b, b_step, 32, steps - t, NULL);
         int64_t r = 0, asked = 0;
         for (; r + 6 <= rows; r += 6) { /* each group of rows prefetches a share of the rows that follow later */
             const int64_t ask = first ? 0 : (r + 6) * some / rows;
@@ -4273,6 +4300,8 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     }
     for (int64_t t = 0; t < steps; t += 32, a += 32 * a_step, b += 32 * b_step) {
         const int64_t some = min(steps - t, 32);
+        const uint16_t *const ahead = ahead_v4(b, b_step, rows == 1 ? early : 32, steps - t, NULL);
+        (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
@@ -4280,14 +4309,14 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128)
                 row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             if (lanes % 128)
                 row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             continue;
         }
         if (update == 1 && (1 || rows <= 6)) {
-            groups_v4(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
+            groups_v4(rows, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, c, c_row);
             continue;
         }
         widen_rows_v4(some, lanes, b, b_step, wide);
@@ -4295,7 +4324,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         const int64_t from_step = lanes;
         for (int64_t r = 0, asked = 0; r < rows; r += 6) { /* each group of rows prefetches a share */
             const int64_t ask = rows - r <= 6 ? some : min(asked + (some * 6 + rows - 1) / rows, some);
-            fetch_v4(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
+            fetch_v4(ask - asked, lanes, ahead + asked * b_step, b_step);
             asked = ask;
             dot_early_v4(vectors, lanes, min(6, rows - r), -1, some, span, a + r * a_row, a_row, a_step, from,
                 from_step, c + r * c_row, c_row, update, factor, compensation ? compensation + r * c_row : NULL, 0);
@@ -5244,6 +5273,13 @@ TARGET_v3 INLINE void widen_rows_v3(int64_t rows, const int64_t elements, const 
             store_v3(wide + r * elements + x, unscaled_v3(b + r * b_row, x));
 }
 
+/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
+   these. NULL: the rows that follow in memory. */
+INLINE const uint16_t *ahead_v3(const uint16_t *b, int64_t b_row, int64_t distance, int64_t rest, const uint16_t *next)
+{
+    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
@@ -5318,12 +5354,11 @@ TARGET_v3 INLINE void columns_of_4_v3(const int direct, int64_t rows, const int6
 }
 
 /* Like columns_v3, for two or more rows of a. If b has fewer than 8 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch `distance` rows ahead. */
+   `several` rows of a and more prefetch the rows at `ahead`. */
 TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const int64_t distance)
+    const uint16_t *ahead)
 {
-    const uint16_t *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
     if (whole && (rows <= 4 || !1)) {
         columns_of_4_v3(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
@@ -5424,7 +5459,7 @@ TARGET_v3 INLINE void turned_v3(const int vectors, int64_t columns, const int64_
         for (int64_t k = 0; k < 8; k += keys) {
             vec_v3 some[8];
             turned_columns_v3(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                b + (32 + k) * b_row, b_row, some);
+                ahead_v3(b, b_row, 32 + k, columns - x, NULL), b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
                 UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
@@ -5462,15 +5497,16 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     b += first * b_row;
     for (int64_t x = first; x < columns; x += 8, b += 8 * b_row) {
         const int64_t last = min(8, columns - x) - 1;
+        const uint16_t *const ahead = ahead_v3(b, b_row, rows == 1 ? 0 : 32, columns - x, NULL);
         if (rows == 1 && last == 8 - 1)
             columns_v3(1, last, steps, a, b, b_row, c + x);
         else if (rows == 1)
             columns_v3(0, last, steps, a, b, b_row, c + x);
         else if (last == 8 - 1)
             all_columns_v3(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, 2, 32);
+                c_row, 2, ahead);
         else
-            all_columns_v3(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, 32);
+            all_columns_v3(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, ahead);
     }
 }
 
@@ -5568,9 +5604,9 @@ TARGET_v3 INLINE void group_v3(int64_t rows, const int from, const int64_t lanes
 
 /* Like group_v3, for any number of rows. Each group of rows prefetches a share of later rows. */
 TARGET_v3 INLINE void groups_v3(int64_t rows, const int64_t lanes, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead, float *c,
+    int64_t c_row)
 {
-    const uint16_t *const ahead = b + 32 * b_step;
     if (rows <= 6) {
         group_v3(rows, 0, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, steps, c, c_row);
         return;
@@ -5593,7 +5629,7 @@ TARGET_v3 INLINE void strip_v3(int64_t rows, int64_t first, const int64_t lanes,
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        const uint16_t *const ahead = b + 32 * b_step;
+        const uint16_t *const ahead = ahead_v3(b, b_step, 32, steps - t, NULL);
         int64_t r = 0, asked = 0;
         for (; r + 6 <= rows; r += 6) { /* each group of rows prefetches a share of the rows that follow later */
             const int64_t ask = first ? 0 : (r + 6) * some / rows;
@@ -5631,6 +5667,8 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const uint16_t *const ahead = ahead_v3(b, b_step, rows == 1 ? 0 : 32, steps - t, NULL);
+        (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
@@ -5645,7 +5683,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
             continue;
         }
         if (update == 1 && (0 || rows <= 6)) {
-            groups_v3(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
+            groups_v3(rows, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, c, c_row);
             continue;
         }
         widen_rows_v3(some, lanes, b, b_step, wide);
@@ -5654,7 +5692,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
             /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
             const int64_t ask = 16 * (x + vectors * 8) / lanes;
-            fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
+            fetch_v3(ask - asked, lanes, ahead + asked * b_step, b_step);
             asked = ask;
             dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
                 c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
@@ -6581,6 +6619,13 @@ INLINE void widen_rows_any(int64_t rows, const int64_t elements, const uint16_t 
             store_any(wide + r * elements + x, unscaled_any(b + r * b_row, x));
 }
 
+/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
+   these. NULL: the rows that follow in memory. */
+INLINE const uint16_t *ahead_any(const uint16_t *b, int64_t b_row, int64_t distance, int64_t rest, const uint16_t *next)
+{
+    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
@@ -6593,13 +6638,13 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int6
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
    prefetch them. */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
-    int64_t b_row, float *c, const int64_t early)
+    int64_t b_row, float *c, const uint16_t *ahead)
 {
     vec_any t[4];
     UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
     for (int64_t first = 0; first < steps; first += 32)
         UNROLL for (int k = 0; k < 4; k++) {
-            if (whole && early) fetch_any(1, min(32, steps - first), b + (k + early) * b_row + units_any(first), b_row);
+            if (whole && ahead) fetch_any(1, min(32, steps - first), ahead + k * b_row + units_any(first), b_row);
             for (int64_t s = first; s < min(first + 32, steps); s += 4)
                 t[k] += load_any(a + s) * unscaled_any(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -6654,12 +6699,11 @@ INLINE void columns_of_4_any(const int direct, int64_t rows, const int64_t steps
 }
 
 /* Like columns_any, for two or more rows of a. If b has fewer than 4 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch `distance` rows ahead. */
+   `several` rows of a and more prefetch the rows at `ahead`. */
 INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const int64_t distance)
+    const uint16_t *ahead)
 {
-    const uint16_t *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
     if (whole && (rows <= 4 || !1)) {
         columns_of_4_any(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
@@ -6760,7 +6804,7 @@ INLINE void turned_any(const int vectors, int64_t columns, const int64_t steps, 
         for (int64_t k = 0; k < 4; k += keys) {
             vec_any some[8];
             turned_columns_any(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                b + (64 + k) * b_row, b_row, some);
+                ahead_any(b, b_row, 64 + k, columns - x, NULL), b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
                 UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
@@ -6797,15 +6841,16 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     b += first * b_row;
     for (int64_t x = first; x < columns; x += 4, b += 4 * b_row) {
         const int64_t last = min(4, columns - x) - 1;
+        const uint16_t *const ahead = ahead_any(b, b_row, rows == 1 ? early : 64, columns - x, NULL);
         if (rows == 1 && last == 4 - 1)
-            columns_any(1, last, steps, a, b, b_row, c + x, early);
+            columns_any(1, last, steps, a, b, b_row, c + x, early ? ahead : NULL);
         else if (rows == 1)
-            columns_any(0, last, steps, a, b, b_row, c + x, 0);
+            columns_any(0, last, steps, a, b, b_row, c + x, NULL);
         else if (last == 4 - 1)
             all_columns_any(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, 2, 64);
+                c_row, 2, ahead);
         else
-            all_columns_any(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, 64);
+            all_columns_any(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, ahead);
     }
 }
 
@@ -6816,14 +6861,14 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const int64_t early)
+, const uint16_t *ahead)
 {
     vec_any sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (early && first == 0) fetch_any(1, lanes, b + early * b_step, b_step);
+        if (ahead && first == 0) fetch_any(1, lanes, ahead + t * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
@@ -6903,9 +6948,9 @@ INLINE void group_any(int64_t rows, const int from, const int64_t lanes, int64_t
 
 /* Like group_any, for any number of rows. Each group of rows prefetches a share of later rows. */
 INLINE void groups_any(int64_t rows, const int64_t lanes, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, float *c, int64_t c_row)
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *wide, const uint16_t *ahead, float *c,
+    int64_t c_row)
 {
-    const uint16_t *const ahead = b + 64 * b_step;
     if (rows <= 6) {
         group_any(rows, 0, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, steps, c, c_row);
         return;
@@ -6927,7 +6972,7 @@ INLINE void strip_any(int64_t rows, int64_t first, const int64_t lanes, int64_t 
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        const uint16_t *const ahead = b + 64 * b_step;
+        const uint16_t *const ahead = ahead_any(b, b_step, 64, steps - t, NULL);
         int64_t r = 0, asked = 0;
         for (; r + 6 <= rows; r += 6) { /* each group of rows prefetches a share of the rows that follow later */
             const int64_t ask = first ? 0 : (r + 6) * some / rows;
@@ -6964,6 +7009,8 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
     }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const uint16_t *const ahead = ahead_any(b, b_step, rows == 1 ? early : 64, steps - t, NULL);
+        (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
@@ -6971,14 +7018,14 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
             int64_t x = 0;
             for (; x + 32 <= lanes; x += 32)
                 row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             if (lanes % 32)
                 row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             continue;
         }
         if (update == 1 && (0 || rows <= 6)) {
-            groups_any(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row);
+            groups_any(rows, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, c, c_row);
             continue;
         }
         widen_rows_any(some, lanes, b, b_step, wide);
@@ -6987,7 +7034,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
             /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
             const int64_t ask = 16 * (x + vectors * 4) / lanes;
-            fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
+            fetch_any(ask - asked, lanes, ahead + asked * b_step, b_step);
             asked = ask;
             dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
                 c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);

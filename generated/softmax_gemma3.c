@@ -142,25 +142,51 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Returns the address of rows `from` to `to` - 1 of an array as the address of row 0. `rows` is the address of the
-   head's first row in page 0, and `row` the bytes of a row. Rows on several pages are copied to `copy`. */
-INLINE const void *paged_rows(const struct call *call, int64_t sequence, const void *rows, int64_t row, int64_t from,
-    int64_t to, unsigned char *copy)
+/* Returns the end of the page with row `at`, or `to` if this is less. */
+INLINE int64_t page_end(const struct call *call, int64_t at, int64_t to)
+{
+    return min(to, (at / call->pages->tokens + 1) * call->pages->tokens);
+}
+
+/* Returns the address of row `at` of an array in pages, or NULL from row `to` on. `rows` is the address of the head's
+   first row in page 0, and `row` the bytes of a row. */
+INLINE const void *paged_row(const struct call *call, int64_t sequence, const void *rows, int64_t row, int64_t at,
+    int64_t to)
 {
     const struct attn_pages *const p = call->pages;
-    const int32_t *const page = call->page + sequence * p->row;
-    const int64_t tokens = p->tokens, first = from / tokens;
-    const uintptr_t base = (uintptr_t)rows;
-    if (to <= (first + 1) * tokens)
-        return (const void *)(base + (uintptr_t)page[first] * p->bytes - (uintptr_t)(first * tokens * row));
+    const int64_t number = at / p->tokens;
+    if (at >= to) return NULL;
+    return (const void *)((uintptr_t)rows + (uintptr_t)call->page[sequence * p->row + number] * p->bytes +
+        (uintptr_t)((at - number * p->tokens) * row));
+}
+
+/* Returns the address of rows `from` to `to` - 1 of an array as the address of row 0. Rows on several pages are copied
+   to
+   `copy`. But if `parts` is not 0, the address is NULL if they can be read a page at a time, in parts of a multiple of
+   `parts` rows. */
+INLINE const void *paged_rows(const struct call *call, int64_t sequence, const void *rows, int64_t row, int64_t from,
+    int64_t to, int64_t parts, unsigned char *copy)
+{
+    const int64_t tokens = call->pages->tokens;
+    if (to <= (from / tokens + 1) * tokens)
+        return (const void *)((uintptr_t)paged_row(call, sequence, rows, row, from, to) - (uintptr_t)(from * row));
+    if (parts && tokens % parts == 0 && from % parts == 0) return NULL;
     for (int64_t at = from, end; at < to; at = end) {
-        const int64_t number = at / tokens;
-        end = min(to, (number + 1) * tokens);
-        memcpy(copy + (at - from) * row,
-            (const void *)(base + (uintptr_t)page[number] * p->bytes + (uintptr_t)((at - number * tokens) * row)),
-            (size_t)((end - at) * row));
+        end = page_end(call, at, to);
+        memcpy(copy + (at - from) * row, paged_row(call, sequence, rows, row, at, to), (size_t)((end - at) * row));
     }
     return (const void *)((uintptr_t)copy - (uintptr_t)(from * row));
+}
+
+/* Returns the address of row `at` for a product that prefetches `distance` rows ahead, or NULL. If pages are shorter,
+   it skips the rows that an earlier product has prefetched: the address plus their bytes is that of the row after
+   them. */
+INLINE const void *paged_after(const struct call *call, int64_t sequence, const void *rows, int64_t row, int64_t at,
+    int64_t to, int64_t distance)
+{
+    const int64_t skipped = max(distance - call->pages->tokens, 0);
+    const uintptr_t found = (uintptr_t)paged_row(call, sequence, rows, row, at + skipped, to);
+    return (const void *)(found ? found - (uintptr_t)(skipped * row) : 0);
 }
 
 /* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
@@ -786,6 +812,13 @@ INLINE int64_t units_v4(int64_t elements)
     return elements;
 }
 
+/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
+   these. NULL: the rows that follow in memory. */
+INLINE const float *ahead_v4(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
+{
+    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
@@ -798,13 +831,13 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
    prefetch them. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c, const int64_t early)
+    int64_t b_row, float *c, const float *ahead)
 {
     vec_v4 t[16];
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
     for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 16; k++) {
-            if (whole && early) fetch_v4(1, min(128, steps - first), b + (k + early) * b_row + units_v4(first), b_row);
+            if (whole && ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + units_v4(first), b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4(a + s) * unscaled_v4(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -862,18 +895,17 @@ TARGET_v4 INLINE void columns_of_4_v4(const int direct, int64_t rows, const int6
 }
 
 /* Like columns_v4, for two or more rows of a. If b has fewer than 16 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch `distance` rows ahead. */
+   `several` rows of a and more prefetch the rows at `ahead`. */
 TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const int64_t distance)
+    const float *ahead)
 {
-    const float *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
     if (whole && (rows <= 4 || !0)) {
         columns_of_4_v4(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
-    for (int64_t r = 0; r < rows; r++) columns_v4(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, 0);
+    for (int64_t r = 0; r < rows; r++) columns_v4(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, NULL);
 }
 
 /* Puts the rows of up to 2 vectors in lanes. Term s * 16 + l of all rows is at number l * steps / 16 + s. */
@@ -950,7 +982,7 @@ TARGET_v4 INLINE void turned_columns_v4(const int vectors, const int keys, const
 /* Like all_columns_v4, for the rows of up to 2 vectors and all columns, whose number is a multiple of 16. The rows are
    put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
 TARGET_v4 INLINE void turned_v4(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row)
+    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row, const float *after)
 {
     const int keys = 8 / 2; /* more rows, whose distance varies, need more registers for their addresses */
     float turned[2 * 16 * 256] __attribute__((aligned(64)));
@@ -962,7 +994,7 @@ TARGET_v4 INLINE void turned_v4(const int vectors, int64_t columns, const int64_
         for (int64_t k = 0; k < 16; k += keys) {
             vec_v4 some[8];
             turned_columns_v4(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                b + (32 + k) * b_row, b_row, some);
+                ahead_v4(b, b_row, 32 + k, columns - x, after), b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
                 UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
@@ -976,13 +1008,13 @@ TARGET_v4 INLINE void turned_v4(const int vectors, int64_t columns, const int64_
 /* Like turned_v4, for the rows of all whole vectors. Returns their number. */
 TARGET_v4 INLINE int64_t all_turned_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row)
+    const float *b, int64_t b_row, float *c, int64_t c_row, const float *after)
 {
     int64_t r = 0;
     for (; r + 2 * 16 <= rows; r += 2 * 16)
-        turned_v4(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        turned_v4(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
     if (r + 16 <= rows) {
-        turned_v4(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        turned_v4(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
         r += 16;
     }
     return r;
@@ -990,26 +1022,27 @@ TARGET_v4 INLINE int64_t all_turned_v4(int64_t rows, int64_t columns, const int6
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched `early` rows ahead for one row of a, otherwise (early ? early : 32) rows ahead. */
+   - b is in memory. It is prefetched `early` rows ahead for one row of a,
+   otherwise (early ? early : 32) rows ahead. The rows at `after` come after its rows; NULL: those in memory. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t early)
+    const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t early, const float *after)
 {
     const int64_t whole = columns - columns % 16,
-        turned = rows < 16 ? 0 : all_turned_v4(rows, whole, steps, a, a_row, b, b_row, c, c_row),
+        turned = rows < 16 ? 0 : all_turned_v4(rows, whole, steps, a, a_row, b, b_row, c, c_row, after),
         first = turned == rows ? whole : 0;
     b += first * b_row;
     for (int64_t x = first; x < columns; x += 16, b += 16 * b_row) {
         const int64_t last = min(16, columns - x) - 1;
+        const float *const ahead = ahead_v4(b, b_row, rows == 1 ? early : (early ? early : 32), columns - x, after);
         if (rows == 1 && last == 16 - 1)
-            columns_v4(1, last, steps, a, b, b_row, c + x, early);
+            columns_v4(1, last, steps, a, b, b_row, c + x, early ? ahead : NULL);
         else if (rows == 1)
-            columns_v4(0, last, steps, a, b, b_row, c + x, 0);
+            columns_v4(0, last, steps, a, b, b_row, c + x, NULL);
         else if (last == 16 - 1)
             all_columns_v4(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, (early ? 2 : 9), (early ? early : 32));
+                c_row, (early ? 2 : 9), ahead);
         else
-            all_columns_v4(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, (early ? 2 : 9),
-                (early ? early : 32));
+            all_columns_v4(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, (early ? 2 : 9), ahead);
     }
 }
 
@@ -1020,14 +1053,14 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const int64_t early)
+, const float *ahead)
 {
     vec_v4 sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (early && first == 0) fetch_v4(1, lanes, b + early * b_step, b_step);
+        if (ahead && first == 0) fetch_v4(1, lanes, ahead + t * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
@@ -1038,7 +1071,7 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, co
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
+    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early, const float *after)
 {
     /* Many rows of c do not fit in the first cache, so a few lanes of them are computed at a time. */
     if (rows >= 16 && lanes % (vectors * 16) == 0) {
@@ -1046,11 +1079,13 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
             for (int64_t t = 0; t < steps; t += 16)
                 dot_early_v4(vectors, vectors * 16, rows, tail, min(steps - t, 16), span, a + t * a_step, a_row,
                     a_step, b + t * b_step + x, b_step, c + x, c_row, update,
-                    factor ? factor + x : NULL, compensation ? compensation + x : NULL, 32);
+                    factor ? factor + x : NULL, compensation ? compensation + x : NULL, after && steps <= 32 ? 0 : 32);
         return;
     }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const float *const ahead = ahead_v4(b, b_step, rows == 1 ? early : 32, steps - t, after);
+        (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
@@ -1058,16 +1093,16 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128)
                 row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             if (lanes % 128)
                 row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             continue;
         }
         const float *const from = b;
         const int64_t from_step = b_step;
         dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor, compensation, rows < (early ? 2 : 9) ? 0 : (early ? early : 32));
+            factor, compensation, rows < (early ? 2 : 9) ? 0 : after && steps <= 32 ? 0 : (early ? early : 32));
     }
 }
 
@@ -1103,7 +1138,7 @@ TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const 
     int64_t early)
 {
     dot_fetched_v4(/*vectors=*/4, /*lanes=*/256, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/272, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early);
+        b, b_step, c, /*c_row=*/272, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early, /*after=*/NULL);
 }
 TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
@@ -1113,9 +1148,15 @@ TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_
         /*width=*/256, result, result_row, /*result_width=*/256, results);
 }
 TARGET_v4 APART void dot7_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
-    int64_t early)
+    int64_t early, const float *after)
 {
-    dot_along_v4(rows, columns, /*steps=*/256, a, /*a_row=*/272, b, b_row, c, /*c_row=*/144, early);
+    dot_along_v4(rows, columns, /*steps=*/256, a, /*a_row=*/272, b, b_row, c, /*c_row=*/144, early, after);
+}
+TARGET_v4 APART void dot8_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    int64_t early, const float *after)
+{
+    dot_fetched_v4(/*vectors=*/4, /*lanes=*/256, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/272, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early, after);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1991,9 +2032,9 @@ TARGET_v4 static void softmax_gemma3_extend_v4(const struct call *call, int64_t 
     for (int64_t j0 = max(0, i0 + query_start - 1023), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, work + 131072);
+            k_row * (int64_t)sizeof(float), j0, j1, 0, work + 131072);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, work + 229376);
+            v_row * (int64_t)sizeof(float), j0, j1, 0, work + 229376);
         /* score[j][i] = sum over d of k * query_2 */
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, paged_k + j0 * k_row, k_row, query_2, score, paged_v + j0 * v_row,
             v_row, out + i0 * out_row, out_row, results);
@@ -2229,13 +2270,27 @@ TARGET_v4 APART void softmax_gemma3_extend_few_keys_v4(const struct call *call, 
     for (int64_t j0 = max(chunk * 1024, query_start - 1023), j_end = min(min(n_k, (chunk + 1) * 1024),
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
-        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, part->work + 81920);
-        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, part->work + 212992);
+        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 81920);
+        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
+            k_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
+        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 212992);
+        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
+            v_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
         /* score[r][j] = sum over d of query_2_turned * k */
-        dot7_v4(rows, j1 - j0, query_2_turned, paged_k + j0 * k_row, k_row, score,
-            attn_is_intel() && (!call->pages || call->pages->tokens % 128 == 0) ? 16 : 0);
+        if (paged_k)
+            dot7_v4(rows, j1 - j0, query_2_turned, paged_k + j0 * k_row, k_row, score, attn_is_intel() ? 16 : 0,
+                after_k);
+        else
+            for (int64_t at = j0, end; at < j1; at = end) {
+                end = page_end(call, at, j1);
+                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
+                    at, n_k),
+                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 32);
+                dot7_v4(rows, end - at, query_2_turned, rows_of_page, k_row, score + (at - j0),
+                    attn_is_intel() ? 16 : 0, after);
+            }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 17536 + r));
@@ -2299,6 +2354,9 @@ TARGET_v4 APART void softmax_gemma3_extend_few_keys_v4(const struct call *call, 
             }
         }
         /* state[r][e] += sum over j of score * v */
+        if (((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !paged_v)
+            paged_v = (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float), j0, j1, 0,
+                part->work + 212992);
         if (__builtin_expect(((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !finite_v4(paged_v + j0
             * v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
@@ -2314,8 +2372,19 @@ TARGET_v4 APART void softmax_gemma3_extend_few_keys_v4(const struct call *call, 
                     paged_v + j0 * v_row, v_row, j1 - j0, in_region);
             }
         } else
-            dot5_v4(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536,
-                attn_is_intel() && (!call->pages || call->pages->tokens % 128 == 0) ? 16 : 0);
+            if (paged_v)
+                dot8_v4(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536,
+                    attn_is_intel() ? 16 : 0, after_v);
+            else
+                for (int64_t at = j0, end; at < j1; at = end) {
+                    end = page_end(call, at, j1);
+                    const float *const rows_of_page = (const float *)paged_row(call, b, v,
+                        v_row * (int64_t)sizeof(float), at, n_k),
+                        *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
+                            32);
+                    dot8_v4(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 17536,
+                        attn_is_intel() ? 16 : 0, after);
+                }
     }
 }
 
@@ -2355,13 +2424,27 @@ TARGET_v4 APART void softmax_gemma3_extend_few_keys_of_several_v4(const struct c
     }
     for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
-        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, part->work + 81920);
-        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, part->work + 212992);
+        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 81920);
+        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
+            k_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
+        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 212992);
+        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
+            v_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
         /* score[r][j] = sum over d of query_2_turned * k */
-        dot7_v4(rows, j1 - j0, query_2_turned, paged_k + j0 * k_row, k_row, score,
-            attn_is_intel() && (!call->pages || call->pages->tokens % 128 == 0) ? 16 : 0);
+        if (paged_k)
+            dot7_v4(rows, j1 - j0, query_2_turned, paged_k + j0 * k_row, k_row, score, attn_is_intel() ? 16 : 0,
+                after_k);
+        else
+            for (int64_t at = j0, end; at < j1; at = end) {
+                end = page_end(call, at, j1);
+                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
+                    at, n_k),
+                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 32);
+                dot7_v4(rows, end - at, query_2_turned, rows_of_page, k_row, score + (at - j0),
+                    attn_is_intel() ? 16 : 0, after);
+            }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 17536 + r));
@@ -2413,8 +2496,18 @@ TARGET_v4 APART void softmax_gemma3_extend_few_keys_of_several_v4(const struct c
             }
         }
         /* state[r][e] += sum over j of score * v */
-        dot5_v4(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536,
-            attn_is_intel() && (!call->pages || call->pages->tokens % 128 == 0) ? 16 : 0);
+        if (paged_v)
+            dot8_v4(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536,
+                attn_is_intel() ? 16 : 0, after_v);
+        else
+            for (int64_t at = j0, end; at < j1; at = end) {
+                end = page_end(call, at, j1);
+                const float *const rows_of_page = (const float *)paged_row(call, b, v, v_row * (int64_t)sizeof(float),
+                    at, n_k),
+                    *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k, 32);
+                dot8_v4(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 17536,
+                    attn_is_intel() ? 16 : 0, after);
+            }
     }
 }
 
@@ -3106,6 +3199,13 @@ INLINE int64_t units_v3(int64_t elements)
     return elements;
 }
 
+/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
+   these. NULL: the rows that follow in memory. */
+INLINE const float *ahead_v3(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
+{
+    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
@@ -3180,12 +3280,11 @@ TARGET_v3 INLINE void columns_of_4_v3(const int direct, int64_t rows, const int6
 }
 
 /* Like columns_v3, for two or more rows of a. If b has fewer than 8 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch `distance` rows ahead. */
+   `several` rows of a and more prefetch the rows at `ahead`. */
 TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const int64_t distance)
+    const float *ahead)
 {
-    const float *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
     if (whole && (rows <= 4 || !0)) {
         columns_of_4_v3(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
@@ -3268,7 +3367,7 @@ TARGET_v3 INLINE void turned_columns_v3(const int vectors, const int keys, const
 /* Like all_columns_v3, for the rows of up to 2 vectors and all columns, whose number is a multiple of 8. The rows are
    put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
 TARGET_v3 INLINE void turned_v3(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row)
+    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row, const float *after)
 {
     const int keys = 8 / 2; /* more rows, whose distance varies, need more registers for their addresses */
     float turned[2 * 8 * 256] __attribute__((aligned(32)));
@@ -3280,7 +3379,7 @@ TARGET_v3 INLINE void turned_v3(const int vectors, int64_t columns, const int64_
         for (int64_t k = 0; k < 8; k += keys) {
             vec_v3 some[8];
             turned_columns_v3(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                b + (32 + k) * b_row, b_row, some);
+                ahead_v3(b, b_row, 32 + k, columns - x, after), b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
                 UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
@@ -3294,13 +3393,13 @@ TARGET_v3 INLINE void turned_v3(const int vectors, int64_t columns, const int64_
 /* Like turned_v3, for the rows of all whole vectors. Returns their number. */
 TARGET_v3 INLINE int64_t all_turned_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row)
+    const float *b, int64_t b_row, float *c, int64_t c_row, const float *after)
 {
     int64_t r = 0;
     for (; r + 2 * 8 <= rows; r += 2 * 8)
-        turned_v3(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        turned_v3(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
     if (r + 8 <= rows) {
-        turned_v3(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        turned_v3(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
         r += 8;
     }
     return r;
@@ -3308,25 +3407,27 @@ TARGET_v3 INLINE int64_t all_turned_v3(int64_t rows, int64_t columns, const int6
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 8.
-   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+   - b is in memory. It is prefetched 0 rows ahead for one row of a,
+   otherwise 32 rows ahead. The rows at `after` come after its rows; NULL: those in memory. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row)
+    const float *b, int64_t b_row, float *c, int64_t c_row, const float *after)
 {
     const int64_t whole = columns - columns % 8,
-        turned = rows < 8 ? 0 : all_turned_v3(rows, whole, steps, a, a_row, b, b_row, c, c_row),
+        turned = rows < 8 ? 0 : all_turned_v3(rows, whole, steps, a, a_row, b, b_row, c, c_row, after),
         first = turned == rows ? whole : 0;
     b += first * b_row;
     for (int64_t x = first; x < columns; x += 8, b += 8 * b_row) {
         const int64_t last = min(8, columns - x) - 1;
+        const float *const ahead = ahead_v3(b, b_row, rows == 1 ? 0 : 32, columns - x, after);
         if (rows == 1 && last == 8 - 1)
             columns_v3(1, last, steps, a, b, b_row, c + x);
         else if (rows == 1)
             columns_v3(0, last, steps, a, b, b_row, c + x);
         else if (last == 8 - 1)
             all_columns_v3(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, 2, 32);
+                c_row, 2, ahead);
         else
-            all_columns_v3(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, 32);
+            all_columns_v3(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, ahead);
     }
 }
 
@@ -3354,10 +3455,12 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, co
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *after)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const float *const ahead = ahead_v3(b, b_step, rows == 1 ? 0 : 32, steps - t, after);
+        (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
@@ -3376,7 +3479,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
             /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
             const int64_t ask = 16 * (x + vectors * 8) / lanes;
-            fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
+            fetch_v3(ask - asked, lanes, ahead + asked * b_step, b_step);
             asked = ask;
             dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
                 c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
@@ -3415,7 +3518,7 @@ TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(/*vectors=*/2, /*lanes=*/256, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/272, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        b, b_step, c, /*c_row=*/272, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*after=*/NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
@@ -3424,9 +3527,16 @@ TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/256, result, result_row, /*result_width=*/256, results);
 }
-TARGET_v3 APART void dot7_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+TARGET_v3 APART void dot7_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
+    const float *after)
 {
-    dot_along_v3(rows, columns, /*steps=*/256, a, /*a_row=*/272, b, b_row, c, /*c_row=*/144);
+    dot_along_v3(rows, columns, /*steps=*/256, a, /*a_row=*/272, b, b_row, c, /*c_row=*/144, after);
+}
+TARGET_v3 APART void dot8_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    const float *after)
+{
+    dot_fetched_v3(/*vectors=*/2, /*lanes=*/256, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/272, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, after);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -4301,9 +4411,9 @@ TARGET_v3 static void softmax_gemma3_extend_v3(const struct call *call, int64_t 
     for (int64_t j0 = max(0, i0 + query_start - 1023), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, work + 65536);
+            k_row * (int64_t)sizeof(float), j0, j1, 0, work + 65536);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, work + 163840);
+            v_row * (int64_t)sizeof(float), j0, j1, 0, work + 163840);
         /* score[j][i] = sum over d of k * query_2 */
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, paged_k + j0 * k_row, k_row, query_2, score, paged_v + j0 * v_row, v_row,
             out + i0 * out_row, out_row, results);
@@ -4539,12 +4649,25 @@ TARGET_v3 APART void softmax_gemma3_extend_few_keys_v3(const struct call *call, 
     for (int64_t j0 = max(chunk * 1024, query_start - 1023), j_end = min(min(n_k, (chunk + 1) * 1024),
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
-        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, part->work + 81920);
-        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, part->work + 212992);
+        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 81920);
+        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
+            k_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
+        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 212992);
+        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
+            v_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
         /* score[r][j] = sum over d of query_2_turned * k */
-        dot7_v3(rows, j1 - j0, query_2_turned, paged_k + j0 * k_row, k_row, score);
+        if (paged_k)
+            dot7_v3(rows, j1 - j0, query_2_turned, paged_k + j0 * k_row, k_row, score, after_k);
+        else
+            for (int64_t at = j0, end; at < j1; at = end) {
+                end = page_end(call, at, j1);
+                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
+                    at, n_k),
+                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 32);
+                dot7_v3(rows, end - at, query_2_turned, rows_of_page, k_row, score + (at - j0), after);
+            }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 17536 + r));
@@ -4608,6 +4731,9 @@ TARGET_v3 APART void softmax_gemma3_extend_few_keys_v3(const struct call *call, 
             }
         }
         /* state[r][e] += sum over j of score * v */
+        if (((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !paged_v)
+            paged_v = (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float), j0, j1, 0,
+                part->work + 212992);
         if (__builtin_expect(((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !finite_v3(paged_v + j0
             * v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
@@ -4623,7 +4749,18 @@ TARGET_v3 APART void softmax_gemma3_extend_few_keys_v3(const struct call *call, 
                     paged_v + j0 * v_row, v_row, j1 - j0, in_region);
             }
         } else
-            dot5_v3(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
+            if (paged_v)
+                dot8_v3(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536, after_v);
+            else
+                for (int64_t at = j0, end; at < j1; at = end) {
+                    end = page_end(call, at, j1);
+                    const float *const rows_of_page = (const float *)paged_row(call, b, v,
+                        v_row * (int64_t)sizeof(float), at, n_k),
+                        *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
+                            32);
+                    dot8_v3(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 17536,
+                        after);
+                }
     }
 }
 
@@ -4663,12 +4800,25 @@ TARGET_v3 APART void softmax_gemma3_extend_few_keys_of_several_v3(const struct c
     }
     for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
-        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, part->work + 81920);
-        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, part->work + 212992);
+        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 81920);
+        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
+            k_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
+        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 212992);
+        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
+            v_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
         /* score[r][j] = sum over d of query_2_turned * k */
-        dot7_v3(rows, j1 - j0, query_2_turned, paged_k + j0 * k_row, k_row, score);
+        if (paged_k)
+            dot7_v3(rows, j1 - j0, query_2_turned, paged_k + j0 * k_row, k_row, score, after_k);
+        else
+            for (int64_t at = j0, end; at < j1; at = end) {
+                end = page_end(call, at, j1);
+                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
+                    at, n_k),
+                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 32);
+                dot7_v3(rows, end - at, query_2_turned, rows_of_page, k_row, score + (at - j0), after);
+            }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 17536 + r));
@@ -4720,7 +4870,17 @@ TARGET_v3 APART void softmax_gemma3_extend_few_keys_of_several_v3(const struct c
             }
         }
         /* state[r][e] += sum over j of score * v */
-        dot5_v3(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
+        if (paged_v)
+            dot8_v3(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536, after_v);
+        else
+            for (int64_t at = j0, end; at < j1; at = end) {
+                end = page_end(call, at, j1);
+                const float *const rows_of_page = (const float *)paged_row(call, b, v, v_row * (int64_t)sizeof(float),
+                    at, n_k),
+                    *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k, 32);
+                dot8_v3(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 17536,
+                    after);
+            }
     }
 }
 
@@ -5397,6 +5557,13 @@ INLINE int64_t units_any(int64_t elements)
     return elements;
 }
 
+/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
+   these. NULL: the rows that follow in memory. */
+INLINE const float *ahead_any(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
+{
+    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
@@ -5409,13 +5576,13 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
    prefetch them. */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c, const int64_t early)
+    int64_t b_row, float *c, const float *ahead)
 {
     vec_any t[4];
     UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
     for (int64_t first = 0; first < steps; first += 32)
         UNROLL for (int k = 0; k < 4; k++) {
-            if (whole && early) fetch_any(1, min(32, steps - first), b + (k + early) * b_row + units_any(first), b_row);
+            if (whole && ahead) fetch_any(1, min(32, steps - first), ahead + k * b_row + units_any(first), b_row);
             for (int64_t s = first; s < min(first + 32, steps); s += 4)
                 t[k] += load_any(a + s) * unscaled_any(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -5470,18 +5637,17 @@ INLINE void columns_of_4_any(const int direct, int64_t rows, const int64_t steps
 }
 
 /* Like columns_any, for two or more rows of a. If b has fewer than 4 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch `distance` rows ahead. */
+   `several` rows of a and more prefetch the rows at `ahead`. */
 INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const int64_t distance)
+    const float *ahead)
 {
-    const float *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
     if (whole && (rows <= 4 || !0)) {
         columns_of_4_any(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
-    for (int64_t r = 0; r < rows; r++) columns_any(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, 0);
+    for (int64_t r = 0; r < rows; r++) columns_any(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, NULL);
 }
 
 /* Puts the rows of up to 2 vectors in lanes. Term s * 4 + l of all rows is at number l * steps / 4 + s. */
@@ -5558,7 +5724,7 @@ INLINE void turned_columns_any(const int vectors, const int keys, const int64_t 
 /* Like all_columns_any, for the rows of up to 2 vectors and all columns, whose number is a multiple of 4. The rows are
    put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
 INLINE void turned_any(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row)
+    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row, const float *after)
 {
     const int keys = 8 / 2; /* more rows, whose distance varies, need more registers for their addresses */
     float turned[2 * 4 * 256] __attribute__((aligned(16)));
@@ -5570,7 +5736,7 @@ INLINE void turned_any(const int vectors, int64_t columns, const int64_t steps, 
         for (int64_t k = 0; k < 4; k += keys) {
             vec_any some[8];
             turned_columns_any(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                b + (64 + k) * b_row, b_row, some);
+                ahead_any(b, b_row, 64 + k, columns - x, after), b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
                 UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
@@ -5583,13 +5749,13 @@ INLINE void turned_any(const int vectors, int64_t columns, const int64_t steps, 
 
 /* Like turned_any, for the rows of all whole vectors. Returns their number. */
 INLINE int64_t all_turned_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row)
+    const float *b, int64_t b_row, float *c, int64_t c_row, const float *after)
 {
     int64_t r = 0;
     for (; r + 2 * 4 <= rows; r += 2 * 4)
-        turned_any(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        turned_any(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
     if (r + 4 <= rows) {
-        turned_any(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        turned_any(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
         r += 4;
     }
     return r;
@@ -5597,25 +5763,27 @@ INLINE int64_t all_turned_any(int64_t rows, int64_t columns, const int64_t steps
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 4.
-   - b is in memory. It is prefetched `early` rows ahead for one row of a, otherwise 64 rows ahead. */
+   - b is in memory. It is prefetched `early` rows ahead for one row of a,
+   otherwise 64 rows ahead. The rows at `after` come after its rows; NULL: those in memory. */
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t early)
+    const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t early, const float *after)
 {
     const int64_t whole = columns - columns % 4,
-        turned = rows < 4 ? 0 : all_turned_any(rows, whole, steps, a, a_row, b, b_row, c, c_row),
+        turned = rows < 4 ? 0 : all_turned_any(rows, whole, steps, a, a_row, b, b_row, c, c_row, after),
         first = turned == rows ? whole : 0;
     b += first * b_row;
     for (int64_t x = first; x < columns; x += 4, b += 4 * b_row) {
         const int64_t last = min(4, columns - x) - 1;
+        const float *const ahead = ahead_any(b, b_row, rows == 1 ? early : 64, columns - x, after);
         if (rows == 1 && last == 4 - 1)
-            columns_any(1, last, steps, a, b, b_row, c + x, early);
+            columns_any(1, last, steps, a, b, b_row, c + x, early ? ahead : NULL);
         else if (rows == 1)
-            columns_any(0, last, steps, a, b, b_row, c + x, 0);
+            columns_any(0, last, steps, a, b, b_row, c + x, NULL);
         else if (last == 4 - 1)
             all_columns_any(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, 2, 64);
+                c_row, 2, ahead);
         else
-            all_columns_any(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, 64);
+            all_columns_any(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, ahead);
     }
 }
 
@@ -5626,14 +5794,14 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const int64_t early)
+, const float *ahead)
 {
     vec_any sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (early && first == 0) fetch_any(1, lanes, b + early * b_step, b_step);
+        if (ahead && first == 0) fetch_any(1, lanes, ahead + t * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
@@ -5643,10 +5811,12 @@ INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float
    elements are widened once for all rows. If a has one row, b is read 32 lanes at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
+    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early, const float *after)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const float *const ahead = ahead_any(b, b_step, rows == 1 ? early : 64, steps - t, after);
+        (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
@@ -5654,10 +5824,10 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
             int64_t x = 0;
             for (; x + 32 <= lanes; x += 32)
                 row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             if (lanes % 32)
                 row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             continue;
         }
         const float *const from = b;
@@ -5665,7 +5835,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
             /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
             const int64_t ask = 16 * (x + vectors * 4) / lanes;
-            fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
+            fetch_any(ask - asked, lanes, ahead + asked * b_step, b_step);
             asked = ask;
             dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
                 c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
@@ -5704,7 +5874,8 @@ APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b,
 APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/256, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144,
-        /*a_step=*/1, b, b_step, c, /*c_row=*/272, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
+        /*a_step=*/1, b, b_step, c, /*c_row=*/272, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64,
+        /*after=*/NULL);
 }
 APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
@@ -5713,9 +5884,17 @@ APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
         /*width=*/256, result, result_row, /*result_width=*/256, results);
 }
-APART void dot7_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+APART void dot7_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
+    const float *after)
 {
-    dot_along_any(rows, columns, /*steps=*/256, a, /*a_row=*/272, b, b_row, c, /*c_row=*/144, /*early=*/64);
+    dot_along_any(rows, columns, /*steps=*/256, a, /*a_row=*/272, b, b_row, c, /*c_row=*/144, /*early=*/64, after);
+}
+APART void dot8_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    const float *after)
+{
+    dot_fetched_any(/*vectors=*/2, /*lanes=*/256, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144,
+        /*a_step=*/1, b, b_step, c, /*c_row=*/272, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64,
+        after);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -6590,9 +6769,9 @@ static void softmax_gemma3_extend_any(const struct call *call, int64_t task, uns
     for (int64_t j0 = max(0, i0 + query_start - 1023), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, work + 65536);
+            k_row * (int64_t)sizeof(float), j0, j1, 0, work + 65536);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, work + 163840);
+            v_row * (int64_t)sizeof(float), j0, j1, 0, work + 163840);
         /* score[j][i] = sum over d of k * query_2 */
         dot6_any(round_up(i1 - i0, 4), j1 - j0, paged_k + j0 * k_row, k_row, query_2, score, paged_v + j0 * v_row,
             v_row, out + i0 * out_row, out_row, results);
@@ -6829,12 +7008,25 @@ APART void softmax_gemma3_extend_few_keys_any(const struct call *call, int64_t t
     for (int64_t j0 = max(chunk * 1024, query_start - 1023), j_end = min(min(n_k, (chunk + 1) * 1024),
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
-        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, part->work + 81920);
-        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, part->work + 212992);
+        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 81920);
+        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
+            k_row * (int64_t)sizeof(float), j1, n_k, 64) : NULL;
+        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 212992);
+        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
+            v_row * (int64_t)sizeof(float), j1, n_k, 64) : NULL;
         /* score[r][j] = sum over d of query_2_turned * k */
-        dot7_any(rows, j1 - j0, query_2_turned, paged_k + j0 * k_row, k_row, score);
+        if (paged_k)
+            dot7_any(rows, j1 - j0, query_2_turned, paged_k + j0 * k_row, k_row, score, after_k);
+        else
+            for (int64_t at = j0, end; at < j1; at = end) {
+                end = page_end(call, at, j1);
+                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
+                    at, n_k),
+                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 64);
+                dot7_any(rows, end - at, query_2_turned, rows_of_page, k_row, score + (at - j0), after);
+            }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 17536 + r));
@@ -6898,6 +7090,9 @@ APART void softmax_gemma3_extend_few_keys_any(const struct call *call, int64_t t
             }
         }
         /* state[r][e] += sum over j of score * v */
+        if (((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !paged_v)
+            paged_v = (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float), j0, j1, 0,
+                part->work + 212992);
         if (__builtin_expect(((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !finite_any(paged_v + j0
             * v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
@@ -6913,7 +7108,18 @@ APART void softmax_gemma3_extend_few_keys_any(const struct call *call, int64_t t
                     paged_v + j0 * v_row, v_row, j1 - j0, in_region);
             }
         } else
-            dot5_any(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
+            if (paged_v)
+                dot8_any(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536, after_v);
+            else
+                for (int64_t at = j0, end; at < j1; at = end) {
+                    end = page_end(call, at, j1);
+                    const float *const rows_of_page = (const float *)paged_row(call, b, v,
+                        v_row * (int64_t)sizeof(float), at, n_k),
+                        *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
+                            64);
+                    dot8_any(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 17536,
+                        after);
+                }
     }
 }
 
@@ -6953,12 +7159,25 @@ APART void softmax_gemma3_extend_few_keys_of_several_any(const struct call *call
     }
     for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
-        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, part->work + 81920);
-        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, part->work + 212992);
+        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 81920);
+        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
+            k_row * (int64_t)sizeof(float), j1, n_k, 64) : NULL;
+        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 212992);
+        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
+            v_row * (int64_t)sizeof(float), j1, n_k, 64) : NULL;
         /* score[r][j] = sum over d of query_2_turned * k */
-        dot7_any(rows, j1 - j0, query_2_turned, paged_k + j0 * k_row, k_row, score);
+        if (paged_k)
+            dot7_any(rows, j1 - j0, query_2_turned, paged_k + j0 * k_row, k_row, score, after_k);
+        else
+            for (int64_t at = j0, end; at < j1; at = end) {
+                end = page_end(call, at, j1);
+                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
+                    at, n_k),
+                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 64);
+                dot7_any(rows, end - at, query_2_turned, rows_of_page, k_row, score + (at - j0), after);
+            }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 17536 + r));
@@ -7010,7 +7229,17 @@ APART void softmax_gemma3_extend_few_keys_of_several_any(const struct call *call
             }
         }
         /* state[r][e] += sum over j of score * v */
-        dot5_any(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
+        if (paged_v)
+            dot8_any(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536, after_v);
+        else
+            for (int64_t at = j0, end; at < j1; at = end) {
+                end = page_end(call, at, j1);
+                const float *const rows_of_page = (const float *)paged_row(call, b, v, v_row * (int64_t)sizeof(float),
+                    at, n_k),
+                    *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k, 64);
+                dot8_any(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 17536,
+                    after);
+            }
     }
 }
 

@@ -120,25 +120,51 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Returns the address of rows `from` to `to` - 1 of an array as the address of row 0. `rows` is the address of the
-   head's first row in page 0, and `row` the bytes of a row. Rows on several pages are copied to `copy`. */
-INLINE const void *paged_rows(const struct call *call, int64_t sequence, const void *rows, int64_t row, int64_t from,
-    int64_t to, unsigned char *copy)
+/* Returns the end of the page with row `at`, or `to` if this is less. */
+INLINE int64_t page_end(const struct call *call, int64_t at, int64_t to)
+{
+    return min(to, (at / call->pages->tokens + 1) * call->pages->tokens);
+}
+
+/* Returns the address of row `at` of an array in pages, or NULL from row `to` on. `rows` is the address of the head's
+   first row in page 0, and `row` the bytes of a row. */
+INLINE const void *paged_row(const struct call *call, int64_t sequence, const void *rows, int64_t row, int64_t at,
+    int64_t to)
 {
     const struct attn_pages *const p = call->pages;
-    const int32_t *const page = call->page + sequence * p->row;
-    const int64_t tokens = p->tokens, first = from / tokens;
-    const uintptr_t base = (uintptr_t)rows;
-    if (to <= (first + 1) * tokens)
-        return (const void *)(base + (uintptr_t)page[first] * p->bytes - (uintptr_t)(first * tokens * row));
+    const int64_t number = at / p->tokens;
+    if (at >= to) return NULL;
+    return (const void *)((uintptr_t)rows + (uintptr_t)call->page[sequence * p->row + number] * p->bytes +
+        (uintptr_t)((at - number * p->tokens) * row));
+}
+
+/* Returns the address of rows `from` to `to` - 1 of an array as the address of row 0. Rows on several pages are copied
+   to
+   `copy`. But if `parts` is not 0, the address is NULL if they can be read a page at a time, in parts of a multiple of
+   `parts` rows. */
+INLINE const void *paged_rows(const struct call *call, int64_t sequence, const void *rows, int64_t row, int64_t from,
+    int64_t to, int64_t parts, unsigned char *copy)
+{
+    const int64_t tokens = call->pages->tokens;
+    if (to <= (from / tokens + 1) * tokens)
+        return (const void *)((uintptr_t)paged_row(call, sequence, rows, row, from, to) - (uintptr_t)(from * row));
+    if (parts && tokens % parts == 0 && from % parts == 0) return NULL;
     for (int64_t at = from, end; at < to; at = end) {
-        const int64_t number = at / tokens;
-        end = min(to, (number + 1) * tokens);
-        memcpy(copy + (at - from) * row,
-            (const void *)(base + (uintptr_t)page[number] * p->bytes + (uintptr_t)((at - number * tokens) * row)),
-            (size_t)((end - at) * row));
+        end = page_end(call, at, to);
+        memcpy(copy + (at - from) * row, paged_row(call, sequence, rows, row, at, to), (size_t)((end - at) * row));
     }
     return (const void *)((uintptr_t)copy - (uintptr_t)(from * row));
+}
+
+/* Returns the address of row `at` for a product that prefetches `distance` rows ahead, or NULL. If pages are shorter,
+   it skips the rows that an earlier product has prefetched: the address plus their bytes is that of the row after
+   them. */
+INLINE const void *paged_after(const struct call *call, int64_t sequence, const void *rows, int64_t row, int64_t at,
+    int64_t to, int64_t distance)
+{
+    const int64_t skipped = max(distance - call->pages->tokens, 0);
+    const uintptr_t found = (uintptr_t)paged_row(call, sequence, rows, row, at + skipped, to);
+    return (const void *)(found ? found - (uintptr_t)(skipped * row) : 0);
 }
 
 /* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
@@ -687,6 +713,13 @@ INLINE int64_t units_v4(int64_t elements)
     return elements;
 }
 
+/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
+   these. NULL: the rows that follow in memory. */
+INLINE const float *ahead_v4(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
+{
+    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
@@ -699,13 +732,13 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
    prefetch them. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c, const int64_t early)
+    int64_t b_row, float *c, const float *ahead)
 {
     vec_v4 t[16];
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
     for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 16; k++) {
-            if (whole && early) fetch_v4(1, min(128, steps - first), b + (k + early) * b_row + units_v4(first), b_row);
+            if (whole && ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + units_v4(first), b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4(a + s) * unscaled_v4(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -763,18 +796,17 @@ TARGET_v4 INLINE void columns_of_4_v4(const int direct, int64_t rows, const int6
 }
 
 /* Like columns_v4, for two or more rows of a. If b has fewer than 16 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch `distance` rows ahead. */
+   `several` rows of a and more prefetch the rows at `ahead`. */
 TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const int64_t distance)
+    const float *ahead)
 {
-    const float *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
     if (whole && (rows <= 4 || !0)) {
         columns_of_4_v4(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
-    for (int64_t r = 0; r < rows; r++) columns_v4(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, 0);
+    for (int64_t r = 0; r < rows; r++) columns_v4(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, NULL);
 }
 
 /* Puts the rows of up to 2 vectors in lanes. Term s * 16 + l of all rows is at number l * steps / 16 + s. */
@@ -851,7 +883,7 @@ TARGET_v4 INLINE void turned_columns_v4(const int vectors, const int keys, const
 /* Like all_columns_v4, for the rows of up to 2 vectors and all columns, whose number is a multiple of 16. The rows are
    put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
 TARGET_v4 INLINE void turned_v4(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row)
+    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row, const float *after)
 {
     const int keys = 8 / 2; /* more rows, whose distance varies, need more registers for their addresses */
     float turned[2 * 16 * 576] __attribute__((aligned(64)));
@@ -863,7 +895,7 @@ TARGET_v4 INLINE void turned_v4(const int vectors, int64_t columns, const int64_
         for (int64_t k = 0; k < 16; k += keys) {
             vec_v4 some[8];
             turned_columns_v4(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                b + (32 + k) * b_row, b_row, some);
+                ahead_v4(b, b_row, 32 + k, columns - x, after), b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
                 UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
@@ -877,13 +909,13 @@ TARGET_v4 INLINE void turned_v4(const int vectors, int64_t columns, const int64_
 /* Like turned_v4, for the rows of all whole vectors. Returns their number. */
 TARGET_v4 INLINE int64_t all_turned_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row)
+    const float *b, int64_t b_row, float *c, int64_t c_row, const float *after)
 {
     int64_t r = 0;
     for (; r + 2 * 16 <= rows; r += 2 * 16)
-        turned_v4(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        turned_v4(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
     if (r + 16 <= rows) {
-        turned_v4(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        turned_v4(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
         r += 16;
     }
     return r;
@@ -891,26 +923,27 @@ TARGET_v4 INLINE int64_t all_turned_v4(int64_t rows, int64_t columns, const int6
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched `early` rows ahead for one row of a, otherwise (early ? early : 32) rows ahead. */
+   - b is in memory. It is prefetched `early` rows ahead for one row of a,
+   otherwise (early ? early : 32) rows ahead. The rows at `after` come after its rows; NULL: those in memory. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t early)
+    const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t early, const float *after)
 {
     const int64_t whole = columns - columns % 16,
-        turned = rows < 16 ? 0 : all_turned_v4(rows, whole, steps, a, a_row, b, b_row, c, c_row),
+        turned = rows < 16 ? 0 : all_turned_v4(rows, whole, steps, a, a_row, b, b_row, c, c_row, after),
         first = turned == rows ? whole : 0;
     b += first * b_row;
     for (int64_t x = first; x < columns; x += 16, b += 16 * b_row) {
         const int64_t last = min(16, columns - x) - 1;
+        const float *const ahead = ahead_v4(b, b_row, rows == 1 ? early : (early ? early : 32), columns - x, after);
         if (rows == 1 && last == 16 - 1)
-            columns_v4(1, last, steps, a, b, b_row, c + x, early);
+            columns_v4(1, last, steps, a, b, b_row, c + x, early ? ahead : NULL);
         else if (rows == 1)
-            columns_v4(0, last, steps, a, b, b_row, c + x, 0);
+            columns_v4(0, last, steps, a, b, b_row, c + x, NULL);
         else if (last == 16 - 1)
             all_columns_v4(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, (early ? 2 : 9), (early ? early : 32));
+                c_row, (early ? 2 : 9), ahead);
         else
-            all_columns_v4(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, (early ? 2 : 9),
-                (early ? early : 32));
+            all_columns_v4(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, (early ? 2 : 9), ahead);
     }
 }
 
@@ -921,14 +954,14 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const int64_t early)
+, const float *ahead)
 {
     vec_v4 sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (early && first == 0) fetch_v4(1, lanes, b + early * b_step, b_step);
+        if (ahead && first == 0) fetch_v4(1, lanes, ahead + t * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
@@ -939,7 +972,7 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, co
 TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
+    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early, const float *after)
 {
     /* Many rows of c do not fit in the first cache, so a few lanes of them are computed at a time. */
     if (rows >= 16 && lanes % (vectors * 16) == 0) {
@@ -947,11 +980,13 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
             for (int64_t t = 0; t < steps; t += 16)
                 dot_early_v4(vectors, vectors * 16, rows, tail, min(steps - t, 16), span, a + t * a_step, a_row,
                     a_step, b + t * b_step + x, b_step, c + x, c_row, update,
-                    factor ? factor + x : NULL, compensation ? compensation + x : NULL, 32);
+                    factor ? factor + x : NULL, compensation ? compensation + x : NULL, after && steps <= 32 ? 0 : 32);
         return;
     }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const float *const ahead = ahead_v4(b, b_step, rows == 1 ? early : 32, steps - t, after);
+        (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
@@ -959,16 +994,16 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128)
                 row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             if (lanes % 128)
                 row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             continue;
         }
         const float *const from = b;
         const int64_t from_step = b_step;
         dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor, compensation, rows < (early ? 2 : 9) ? 0 : (early ? early : 32));
+            factor, compensation, rows < (early ? 2 : 9) ? 0 : after && steps <= 32 ? 0 : (early ? early : 32));
     }
 }
 
@@ -993,9 +1028,9 @@ TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64
         /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
-    int64_t early)
+    int64_t early, const float *after)
 {
-    dot_along_v4(rows, columns, /*steps=*/576, a, /*a_row=*/576, b, b_row, c, /*c_row=*/144, early);
+    dot_along_v4(rows, columns, /*steps=*/576, a, /*a_row=*/576, b, b_row, c, /*c_row=*/144, early, after);
 }
 TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -1003,10 +1038,10 @@ TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const 
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/528, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
-    int64_t early)
+    int64_t early, const float *after)
 {
     dot_fetched_v4(/*vectors=*/4, /*lanes=*/512, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/528, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early);
+        b, b_step, c, /*c_row=*/528, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early, after);
 }
 TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
@@ -1076,9 +1111,9 @@ TARGET_v4 static void softmax_mla_rows_v4(const struct call *call, int64_t task,
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, work + 605184);
+            k_row * (int64_t)sizeof(float), j0, j1, 0, work + 605184);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, work + 1268736);
+            v_row * (int64_t)sizeof(float), j0, j1, 0, work + 1268736);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
             out + i0 * out_row, out_row, results);
@@ -1255,13 +1290,26 @@ TARGET_v4 APART void softmax_mla_few_keys_v4(const struct call *call, int64_t ta
     for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
-        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, part->work + 135168);
-        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, part->work + 430080);
+        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 135168);
+        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
+            k_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
+        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 430080);
+        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
+            v_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
         /* score[r][j] = sum over d of query_turned * k */
-        dot3_v4(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score,
-            attn_is_intel() && (!call->pages || call->pages->tokens % 128 == 0) ? 16 : 0);
+        if (paged_k)
+            dot3_v4(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, attn_is_intel() ? 16 : 0, after_k);
+        else
+            for (int64_t at = j0, end; at < j1; at = end) {
+                end = page_end(call, at, j1);
+                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
+                    at, n_k),
+                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 32);
+                dot3_v4(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), attn_is_intel() ? 16 : 0,
+                    after);
+            }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 33920 + r));
@@ -1323,6 +1371,9 @@ TARGET_v4 APART void softmax_mla_few_keys_v4(const struct call *call, int64_t ta
             }
         }
         /* state[r][e] += sum over j of score * v */
+        if (((query_start + 1) < j1) && !paged_v)
+            paged_v = (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float), j0, j1, 0,
+                part->work + 430080);
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(paged_v + j0 * v_row, v_row, j1 - j0, 512),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 33920);
@@ -1336,8 +1387,19 @@ TARGET_v4 APART void softmax_mla_few_keys_v4(const struct call *call, int64_t ta
                     paged_v + j0 * v_row, v_row, j1 - j0, in_region);
             }
         } else
-            dot5_v4(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 33920,
-                attn_is_intel() && (!call->pages || call->pages->tokens % 128 == 0) ? 16 : 0);
+            if (paged_v)
+                dot5_v4(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 33920,
+                    attn_is_intel() ? 16 : 0, after_v);
+            else
+                for (int64_t at = j0, end; at < j1; at = end) {
+                    end = page_end(call, at, j1);
+                    const float *const rows_of_page = (const float *)paged_row(call, b, v,
+                        v_row * (int64_t)sizeof(float), at, n_k),
+                        *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
+                            32);
+                    dot5_v4(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 33920,
+                        attn_is_intel() ? 16 : 0, after);
+                }
     }
 }
 
@@ -1583,9 +1645,9 @@ TARGET_v4 static void softmax_mla_heads_v4(const struct call *call, int64_t task
     for (int64_t j0 = 0, j_end = min(n_k, m + query_start + 1); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, work + 242176);
+            k_row * (int64_t)sizeof(float), j0, j1, 0, work + 242176);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, work + 905728);
+            v_row * (int64_t)sizeof(float), j0, j1, 0, work + 905728);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
             out + i0 * out_row, out_row, results);
@@ -2074,6 +2136,13 @@ INLINE int64_t units_v3(int64_t elements)
     return elements;
 }
 
+/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
+   these. NULL: the rows that follow in memory. */
+INLINE const float *ahead_v3(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
+{
+    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
@@ -2148,12 +2217,11 @@ TARGET_v3 INLINE void columns_of_4_v3(const int direct, int64_t rows, const int6
 }
 
 /* Like columns_v3, for two or more rows of a. If b has fewer than 8 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch `distance` rows ahead. */
+   `several` rows of a and more prefetch the rows at `ahead`. */
 TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const int64_t distance)
+    const float *ahead)
 {
-    const float *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
     if (whole && (rows <= 4 || !0)) {
         columns_of_4_v3(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
@@ -2236,7 +2304,7 @@ TARGET_v3 INLINE void turned_columns_v3(const int vectors, const int keys, const
 /* Like all_columns_v3, for the rows of up to 2 vectors and all columns, whose number is a multiple of 8. The rows are
    put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
 TARGET_v3 INLINE void turned_v3(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row)
+    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row, const float *after)
 {
     const int keys = 8 / 2; /* more rows, whose distance varies, need more registers for their addresses */
     float turned[2 * 8 * 576] __attribute__((aligned(32)));
@@ -2248,7 +2316,7 @@ TARGET_v3 INLINE void turned_v3(const int vectors, int64_t columns, const int64_
         for (int64_t k = 0; k < 8; k += keys) {
             vec_v3 some[8];
             turned_columns_v3(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                b + (32 + k) * b_row, b_row, some);
+                ahead_v3(b, b_row, 32 + k, columns - x, after), b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
                 UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
@@ -2262,13 +2330,13 @@ TARGET_v3 INLINE void turned_v3(const int vectors, int64_t columns, const int64_
 /* Like turned_v3, for the rows of all whole vectors. Returns their number. */
 TARGET_v3 INLINE int64_t all_turned_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row)
+    const float *b, int64_t b_row, float *c, int64_t c_row, const float *after)
 {
     int64_t r = 0;
     for (; r + 2 * 8 <= rows; r += 2 * 8)
-        turned_v3(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        turned_v3(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
     if (r + 8 <= rows) {
-        turned_v3(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        turned_v3(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
         r += 8;
     }
     return r;
@@ -2276,25 +2344,27 @@ TARGET_v3 INLINE int64_t all_turned_v3(int64_t rows, int64_t columns, const int6
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 8.
-   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+   - b is in memory. It is prefetched 0 rows ahead for one row of a,
+   otherwise 32 rows ahead. The rows at `after` come after its rows; NULL: those in memory. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row)
+    const float *b, int64_t b_row, float *c, int64_t c_row, const float *after)
 {
     const int64_t whole = columns - columns % 8,
-        turned = rows < 8 ? 0 : all_turned_v3(rows, whole, steps, a, a_row, b, b_row, c, c_row),
+        turned = rows < 8 ? 0 : all_turned_v3(rows, whole, steps, a, a_row, b, b_row, c, c_row, after),
         first = turned == rows ? whole : 0;
     b += first * b_row;
     for (int64_t x = first; x < columns; x += 8, b += 8 * b_row) {
         const int64_t last = min(8, columns - x) - 1;
+        const float *const ahead = ahead_v3(b, b_row, rows == 1 ? 0 : 32, columns - x, after);
         if (rows == 1 && last == 8 - 1)
             columns_v3(1, last, steps, a, b, b_row, c + x);
         else if (rows == 1)
             columns_v3(0, last, steps, a, b, b_row, c + x);
         else if (last == 8 - 1)
             all_columns_v3(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, 2, 32);
+                c_row, 2, ahead);
         else
-            all_columns_v3(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, 32);
+            all_columns_v3(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, ahead);
     }
 }
 
@@ -2322,10 +2392,12 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, co
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *after)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const float *const ahead = ahead_v3(b, b_step, rows == 1 ? 0 : 32, steps - t, after);
+        (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
@@ -2344,7 +2416,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
             /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
             const int64_t ask = 16 * (x + vectors * 8) / lanes;
-            fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
+            fetch_v3(ask - asked, lanes, ahead + asked * b_step, b_step);
             asked = ask;
             dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
                 c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
@@ -2372,19 +2444,21 @@ TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64
     dot_v3(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
-TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
+    const float *after)
 {
-    dot_along_v3(rows, columns, /*steps=*/576, a, /*a_row=*/576, b, b_row, c, /*c_row=*/144);
+    dot_along_v3(rows, columns, /*steps=*/576, a, /*a_row=*/576, b, b_row, c, /*c_row=*/144, after);
 }
 TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/512, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/528, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    const float *after)
 {
     dot_fetched_v3(/*vectors=*/2, /*lanes=*/512, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/528, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        b, b_step, c, /*c_row=*/528, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, after);
 }
 TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
@@ -2454,9 +2528,9 @@ TARGET_v3 static void softmax_mla_rows_v3(const struct call *call, int64_t task,
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, work + 605184);
+            k_row * (int64_t)sizeof(float), j0, j1, 0, work + 605184);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, work + 1268736);
+            v_row * (int64_t)sizeof(float), j0, j1, 0, work + 1268736);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
             out + i0 * out_row, out_row, results);
@@ -2636,12 +2710,25 @@ TARGET_v3 APART void softmax_mla_few_keys_v3(const struct call *call, int64_t ta
     for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
-        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, part->work + 135168);
-        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, part->work + 430080);
+        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 135168);
+        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
+            k_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
+        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 430080);
+        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
+            v_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
         /* score[r][j] = sum over d of query_turned * k */
-        dot3_v3(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score);
+        if (paged_k)
+            dot3_v3(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, after_k);
+        else
+            for (int64_t at = j0, end; at < j1; at = end) {
+                end = page_end(call, at, j1);
+                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
+                    at, n_k),
+                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 32);
+                dot3_v3(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), after);
+            }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 33920 + r));
@@ -2703,6 +2790,9 @@ TARGET_v3 APART void softmax_mla_few_keys_v3(const struct call *call, int64_t ta
             }
         }
         /* state[r][e] += sum over j of score * v */
+        if (((query_start + 1) < j1) && !paged_v)
+            paged_v = (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float), j0, j1, 0,
+                part->work + 430080);
         if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(paged_v + j0 * v_row, v_row, j1 - j0, 512),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 33920);
@@ -2716,7 +2806,18 @@ TARGET_v3 APART void softmax_mla_few_keys_v3(const struct call *call, int64_t ta
                     paged_v + j0 * v_row, v_row, j1 - j0, in_region);
             }
         } else
-            dot5_v3(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 33920);
+            if (paged_v)
+                dot5_v3(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 33920, after_v);
+            else
+                for (int64_t at = j0, end; at < j1; at = end) {
+                    end = page_end(call, at, j1);
+                    const float *const rows_of_page = (const float *)paged_row(call, b, v,
+                        v_row * (int64_t)sizeof(float), at, n_k),
+                        *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
+                            32);
+                    dot5_v3(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 33920,
+                        after);
+                }
     }
 }
 
@@ -2962,9 +3063,9 @@ TARGET_v3 static void softmax_mla_heads_v3(const struct call *call, int64_t task
     for (int64_t j0 = 0, j_end = min(n_k, m + query_start + 1); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, work + 242176);
+            k_row * (int64_t)sizeof(float), j0, j1, 0, work + 242176);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, work + 905728);
+            v_row * (int64_t)sizeof(float), j0, j1, 0, work + 905728);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
             out + i0 * out_row, out_row, results);
@@ -3438,6 +3539,13 @@ INLINE int64_t units_any(int64_t elements)
     return elements;
 }
 
+/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
+   these. NULL: the rows that follow in memory. */
+INLINE const float *ahead_any(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
+{
+    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
@@ -3450,13 +3558,13 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
    prefetch them. */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c, const int64_t early)
+    int64_t b_row, float *c, const float *ahead)
 {
     vec_any t[4];
     UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
     for (int64_t first = 0; first < steps; first += 32)
         UNROLL for (int k = 0; k < 4; k++) {
-            if (whole && early) fetch_any(1, min(32, steps - first), b + (k + early) * b_row + units_any(first), b_row);
+            if (whole && ahead) fetch_any(1, min(32, steps - first), ahead + k * b_row + units_any(first), b_row);
             for (int64_t s = first; s < min(first + 32, steps); s += 4)
                 t[k] += load_any(a + s) * unscaled_any(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -3511,18 +3619,17 @@ INLINE void columns_of_4_any(const int direct, int64_t rows, const int64_t steps
 }
 
 /* Like columns_any, for two or more rows of a. If b has fewer than 4 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch `distance` rows ahead. */
+   `several` rows of a and more prefetch the rows at `ahead`. */
 INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const int64_t distance)
+    const float *ahead)
 {
-    const float *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
     if (whole && (rows <= 4 || !0)) {
         columns_of_4_any(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
-    for (int64_t r = 0; r < rows; r++) columns_any(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, 0);
+    for (int64_t r = 0; r < rows; r++) columns_any(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, NULL);
 }
 
 /* Puts the rows of up to 2 vectors in lanes. Term s * 4 + l of all rows is at number l * steps / 4 + s. */
@@ -3599,7 +3706,7 @@ INLINE void turned_columns_any(const int vectors, const int keys, const int64_t 
 /* Like all_columns_any, for the rows of up to 2 vectors and all columns, whose number is a multiple of 4. The rows are
    put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
 INLINE void turned_any(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row)
+    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row, const float *after)
 {
     const int keys = 8 / 2; /* more rows, whose distance varies, need more registers for their addresses */
     float turned[2 * 4 * 576] __attribute__((aligned(16)));
@@ -3611,7 +3718,7 @@ INLINE void turned_any(const int vectors, int64_t columns, const int64_t steps, 
         for (int64_t k = 0; k < 4; k += keys) {
             vec_any some[8];
             turned_columns_any(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                b + (64 + k) * b_row, b_row, some);
+                ahead_any(b, b_row, 64 + k, columns - x, after), b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
                 UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
@@ -3624,13 +3731,13 @@ INLINE void turned_any(const int vectors, int64_t columns, const int64_t steps, 
 
 /* Like turned_any, for the rows of all whole vectors. Returns their number. */
 INLINE int64_t all_turned_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row)
+    const float *b, int64_t b_row, float *c, int64_t c_row, const float *after)
 {
     int64_t r = 0;
     for (; r + 2 * 4 <= rows; r += 2 * 4)
-        turned_any(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        turned_any(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
     if (r + 4 <= rows) {
-        turned_any(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        turned_any(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
         r += 4;
     }
     return r;
@@ -3638,25 +3745,27 @@ INLINE int64_t all_turned_any(int64_t rows, int64_t columns, const int64_t steps
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 4.
-   - b is in memory. It is prefetched `early` rows ahead for one row of a, otherwise 64 rows ahead. */
+   - b is in memory. It is prefetched `early` rows ahead for one row of a,
+   otherwise 64 rows ahead. The rows at `after` come after its rows; NULL: those in memory. */
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t early)
+    const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t early, const float *after)
 {
     const int64_t whole = columns - columns % 4,
-        turned = rows < 4 ? 0 : all_turned_any(rows, whole, steps, a, a_row, b, b_row, c, c_row),
+        turned = rows < 4 ? 0 : all_turned_any(rows, whole, steps, a, a_row, b, b_row, c, c_row, after),
         first = turned == rows ? whole : 0;
     b += first * b_row;
     for (int64_t x = first; x < columns; x += 4, b += 4 * b_row) {
         const int64_t last = min(4, columns - x) - 1;
+        const float *const ahead = ahead_any(b, b_row, rows == 1 ? early : 64, columns - x, after);
         if (rows == 1 && last == 4 - 1)
-            columns_any(1, last, steps, a, b, b_row, c + x, early);
+            columns_any(1, last, steps, a, b, b_row, c + x, early ? ahead : NULL);
         else if (rows == 1)
-            columns_any(0, last, steps, a, b, b_row, c + x, 0);
+            columns_any(0, last, steps, a, b, b_row, c + x, NULL);
         else if (last == 4 - 1)
             all_columns_any(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, 2, 64);
+                c_row, 2, ahead);
         else
-            all_columns_any(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, 64);
+            all_columns_any(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, ahead);
     }
 }
 
@@ -3667,14 +3776,14 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const int64_t early)
+, const float *ahead)
 {
     vec_any sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (early && first == 0) fetch_any(1, lanes, b + early * b_step, b_step);
+        if (ahead && first == 0) fetch_any(1, lanes, ahead + t * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
@@ -3684,10 +3793,12 @@ INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float
    elements are widened once for all rows. If a has one row, b is read 32 lanes at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
+    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early, const float *after)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const float *const ahead = ahead_any(b, b_step, rows == 1 ? early : 64, steps - t, after);
+        (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
@@ -3695,10 +3806,10 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
             int64_t x = 0;
             for (; x + 32 <= lanes; x += 32)
                 row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             if (lanes % 32)
                 row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             continue;
         }
         const float *const from = b;
@@ -3706,7 +3817,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
             /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
             const int64_t ask = 16 * (x + vectors * 4) / lanes;
-            fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
+            fetch_any(ask - asked, lanes, ahead + asked * b_step, b_step);
             asked = ask;
             dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
                 c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
@@ -3734,19 +3845,22 @@ APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
     dot_any(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
-APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
+    const float *after)
 {
-    dot_along_any(rows, columns, /*steps=*/576, a, /*a_row=*/576, b, b_row, c, /*c_row=*/144, /*early=*/64);
+    dot_along_any(rows, columns, /*steps=*/576, a, /*a_row=*/576, b, b_row, c, /*c_row=*/144, /*early=*/64, after);
 }
 APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/512, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/528, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    const float *after)
 {
     dot_fetched_any(/*vectors=*/2, /*lanes=*/512, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144,
-        /*a_step=*/1, b, b_step, c, /*c_row=*/528, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
+        /*a_step=*/1, b, b_step, c, /*c_row=*/528, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64,
+        after);
 }
 APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
@@ -3816,9 +3930,9 @@ static void softmax_mla_rows_any(const struct call *call, int64_t task, unsigned
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, work + 605184);
+            k_row * (int64_t)sizeof(float), j0, j1, 0, work + 605184);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, work + 1268736);
+            v_row * (int64_t)sizeof(float), j0, j1, 0, work + 1268736);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
             out + i0 * out_row, out_row, results);
@@ -3999,12 +4113,25 @@ APART void softmax_mla_few_keys_any(const struct call *call, int64_t task, const
     for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
-        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, part->work + 135168);
-        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, part->work + 430080);
+        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 135168);
+        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
+            k_row * (int64_t)sizeof(float), j1, n_k, 64) : NULL;
+        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 430080);
+        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
+            v_row * (int64_t)sizeof(float), j1, n_k, 64) : NULL;
         /* score[r][j] = sum over d of query_turned * k */
-        dot3_any(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score);
+        if (paged_k)
+            dot3_any(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, after_k);
+        else
+            for (int64_t at = j0, end; at < j1; at = end) {
+                end = page_end(call, at, j1);
+                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
+                    at, n_k),
+                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 64);
+                dot3_any(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), after);
+            }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 33920 + r));
@@ -4066,6 +4193,9 @@ APART void softmax_mla_few_keys_any(const struct call *call, int64_t task, const
             }
         }
         /* state[r][e] += sum over j of score * v */
+        if (((query_start + 1) < j1) && !paged_v)
+            paged_v = (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float), j0, j1, 0,
+                part->work + 430080);
         if (__builtin_expect(((query_start + 1) < j1) && !finite_any(paged_v + j0 * v_row, v_row, j1 - j0, 512),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 33920);
@@ -4079,7 +4209,18 @@ APART void softmax_mla_few_keys_any(const struct call *call, int64_t task, const
                     paged_v + j0 * v_row, v_row, j1 - j0, in_region);
             }
         } else
-            dot5_any(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 33920);
+            if (paged_v)
+                dot5_any(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 33920, after_v);
+            else
+                for (int64_t at = j0, end; at < j1; at = end) {
+                    end = page_end(call, at, j1);
+                    const float *const rows_of_page = (const float *)paged_row(call, b, v,
+                        v_row * (int64_t)sizeof(float), at, n_k),
+                        *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
+                            64);
+                    dot5_any(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 33920,
+                        after);
+                }
     }
 }
 
@@ -4324,9 +4465,9 @@ static void softmax_mla_heads_any(const struct call *call, int64_t task, unsigne
     for (int64_t j0 = 0, j_end = min(n_k, m + query_start + 1); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, work + 242176);
+            k_row * (int64_t)sizeof(float), j0, j1, 0, work + 242176);
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, work + 905728);
+            v_row * (int64_t)sizeof(float), j0, j1, 0, work + 905728);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_any(round_up(i1 - i0, 4), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
             out + i0 * out_row, out_row, results);

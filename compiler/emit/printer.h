@@ -92,7 +92,8 @@ struct emitter {
     bool from_last[MAX_AXES]; /* axes whose tiles are tasks, the last tile first */
     /* true if the code that is printed now runs only if the last axis of its array is contiguous */
     bool contiguous;
-    bool cut[MAX_AXES]; /* constant axes whose current range is only a part of the axis: f0 <= f < f1 */
+    const struct stmt *in_pages; /* the last loop over keys whose rows may be in pages, or NULL */
+    bool cut[MAX_AXES];          /* constant axes whose current range is only a part of the axis: f0 <= f < f1 */
     /* true if the functions are phases and find their memory in struct part; false if it is in `work` */
     bool phases;
     bool in_window; /* true if the current range of the chunk axis is several chunks */
@@ -113,8 +114,13 @@ void emit_fold(struct text *file);
 void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
 /* Prints the vector types, functions and products that `code` uses. (vector.c) */
 void emit_vector_functions(const struct emitter *x, const char *code, struct text *out);
-/* Returns C for the number of rows of this type that a product with one row prefetches ahead, or NULL. */
-const char *emit_early(const struct emitter *x, enum dtype dtype);
+/* Returns C for the number of rows of this type that a product with one row prefetches ahead, or NULL.
+   `parts`: they are read in place, even if they are on several pages (emit_in_parts). */
+const char *emit_early(const struct emitter *x, enum dtype dtype, bool parts);
+/* Returns the number of rows of this type that a product over rows adds at a time, and that one with several rows
+   prefetches ahead. */
+int emit_rows_at_once(const struct target *target, enum dtype dtype);
+int emit_early_for_several(const struct target *target, enum dtype dtype);
 const char *emit_real(enum dtype dtype);   /* the C type of computations for `dtype` */
 const char *emit_stored(enum dtype dtype); /* the C type of a stored element */
 /* Returns the part of a function's name that tells the type of rows in memory, such as "_q8_0". Returns "" for the type
@@ -264,6 +270,25 @@ bool emit_has_members(const struct emitter *x, const struct array *a);
 bool emit_starts_at_first(const struct emitter *x, const struct array *a);
 /* Returns whether a state stores only the array's first and last rows. */
 bool emit_has_dropped(const struct emitter *x, const struct array *a);
+/* Rows of keys that are read from memory or pages (pages.c):
+   - emit_is_along returns whether both operands of a product are contiguous along its sum.
+   - emit_is_fetched returns whether emit_dot prints the product as a dot_fetched product.
+   - emit_reads_keys returns whether the statement or its body reads rows of keys of the array.
+   - emit_find_pages declares pointers to the rows of keys in the loop's current range, which may be in pages. Rows are
+     indexed by position.
+   - emit_in_parts returns whether the loop x->in_pages reads the array only by products that can read its rows in
+     parts. paged_NAME is NULL then if its rows are on several pages that are long enough.
+   - emit_paged_rows returns C for paged_NAME. `parts` is the number that paged_rows takes.
+   - emit_paged_row returns C for the address of row `at`, or NULL if there is no such row. emit_paged_after returns C
+     for the `after` of a product whose rows end there. */
+bool emit_is_along(const struct emitter *x, const struct stmt *s);
+bool emit_is_fetched(const struct emitter *x, const struct stmt *s);
+bool emit_reads_keys(const struct emitter *x, const struct stmt *s, int array);
+void emit_find_pages(struct emitter *x, const struct stmt *s);
+bool emit_in_parts(const struct emitter *x, int array);
+const char *emit_paged_rows(const struct emitter *x, int array, int64_t parts);
+const char *emit_paged_row(const struct emitter *x, int array, const char *at);
+const char *emit_paged_after(const struct emitter *x, int array, const char *at);
 /* Returns whether the reference reads the row of a key. Otherwise it reads the row at the query's position. */
 bool emit_is_of_key(const struct emitter *x, const struct ref *r);
 /* Returns the member of struct call for what is looked up for a row (struct common_keys), or NULL if e is not. */

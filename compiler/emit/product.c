@@ -170,16 +170,63 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     x->indent -= 4;
 }
 
+/* Prints a product of rows that are on several pages, one call for each page. */
+static void emit_parts(struct emitter *x, const char *product, int array, struct product_argument *argument,
+                       int arguments)
+{
+    struct arena *const arena = x->m->arena;
+    const char *const axis = x->m->axis[x->in_pages->axis].name;
+    const bool along = strncmp(product, "dot_along", 9) == 0;
+    const char *step = "1";
+    for (int k = 0; k < arguments; k++)
+        if (strcmp(argument[k].name, "a_step") == 0) step = argument[k].value;
+    for (int k = 0; k < arguments; k++) {
+        const char *const name = argument[k].name;
+        if (strcmp(name, "b") == 0) argument[k].value = "rows_of_page";
+        if (strcmp(name, "after") == 0) argument[k].value = "after";
+        if (strcmp(name, along ? "columns" : "steps") == 0) argument[k].value = "end - at";
+        if (strcmp(name, along ? "c" : "a") == 0)
+            argument[k].value = arena_printf(arena, "%s + (at - %s0)%s", argument[k].value, axis,
+                                             along || strcmp(step, "1") == 0 ? "" : arena_printf(arena, " * %s", step));
+    }
+    const char *const type = emit_stored(x->l->array[array].dtype);
+    emit_line(x, "for (int64_t at = %s0, end; at < %s1; at = end) {", axis, axis);
+    x->indent += 4;
+    emit_line(x, "end = page_end(call, at, %s1);", axis);
+    emit_line(x, "const %s *const rows_of_page = %s,", type, emit_paged_row(x, array, "at"));
+    emit_line(x, "    *const after = %s;", emit_paged_after(x, array, "end"));
+    emit_call(x, product, argument, arguments);
+    x->indent -= 4;
+    emit_line(x, "}");
+}
+
 /* Prints a product that prefetches the rows of the operand `lane`. */
 static void emit_prefetching(struct emitter *x, const char *product, const struct ref *lane,
                              const struct product_argument *argument, int arguments)
 {
     const enum dtype dtype = x->l->array[lane->of].dtype;
-    const char *const early = emit_early(x, dtype);
+    const bool parts = x->c->state.paged && emit_in_parts(x, lane->of);
+    const char *const early = emit_early(x, dtype, parts);
     struct product_argument all[MAX_ARGUMENTS];
     memcpy(all, argument, (size_t)arguments * sizeof *argument);
     if (early) all[arguments++] = (struct product_argument){"early", "int64_t ", early};
-    emit_call(x, arena_printf(x->m->arena, "%s%s", product, emit_type_suffix(x->m, dtype)), all, arguments);
+    const char *const name = arena_printf(x->m->arena, "%s%s", product, emit_type_suffix(x->m, dtype));
+    const char *const rows = emit_local(x, x->l->array[lane->of].name);
+    if (x->emission->paged)
+        all[arguments++] = (struct product_argument){"after",
+                                                     arena_printf(x->m->arena, "const %s *", emit_stored(dtype)),
+                                                     parts ? arena_printf(x->m->arena, "after_%s", rows) : "NULL"};
+    if (parts) {
+        emit_line(x, "if (paged_%s)", rows);
+        x->indent += 4;
+    }
+    emit_call(x, name, all, arguments);
+    if (!parts) return;
+    x->indent -= 4;
+    emit_line(x, "else");
+    x->indent += 4;
+    emit_parts(x, name, lane->of, all, arguments);
+    x->indent -= 4;
 }
 
 /* Prints a product without the arguments that say how its result changes.
@@ -241,6 +288,11 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
     const char *const values = emit_corner(x, s, lane), *const numbers = arena_printf(arena, "const %s *", x->real);
     int64_t *const max = paired ? &x->region_pairs : &x->region_keys;
     if (most > *max) *max = most;
+    if (fetched && x->c->state.paged && emit_in_parts(x, lane->of)) {
+        const char *const name = emit_local(x, x->l->array[lane->of].name);
+        emit_line(x, "if (%s!paged_%s)", partial ? arena_printf(arena, "(%s) && ", partial) : "", name);
+        emit_line(x, "    paged_%s = %s;", name, emit_paged_rows(x, lane->of, 0));
+    }
     emit_line(
         x,
         "if (__builtin_expect(%s!finite%s_%s(%s, %s, %s, %s), 0)) { /* infinity and NaN affect only queries that see "
@@ -367,26 +419,12 @@ static const struct ref *next_over_rows(const struct emitter *x, const struct st
     return NULL;
 }
 
-/* Returns whether both operands of a product are contiguous along its sum. */
-static bool is_along(const struct emitter *x, const struct stmt *s)
-{
-    const struct ref *const lane = &s->operand[1];
-    return x->l->array[lane->of].kind != ARRAY_TILE && ref_axis(lane, lane->rank - 1) == s->axis;
-}
-
-/* Returns whether emit_dot prints the product as a dot_fetched product. */
-static bool is_fetched(const struct emitter *x, const struct stmt *s)
-{
-    const struct array *const lane = &x->l->array[s->operand[1].of];
-    const bool adds = s->assign[0].fold == FOLD_SUM && s->operands != 3 && !s->assign[0].compensation;
-    return x->c->program.few && adds && lane->kind == ARRAY_INPUT && !lane->sums;
-}
-
 /* Returns whether emit_dot prints the product as a dot_ahead product. */
 static bool is_ahead(struct emitter *x, const struct stmt *s)
 {
     const struct array *const lane = &x->l->array[s->operand[1].of];
-    return !s->where && !lane->paired && !lane->matrix && !is_along(x, s) && !is_fetched(x, s) && rows_of_caller(x, s);
+    return !s->where && !lane->paired && !lane->matrix && !emit_is_along(x, s) && !emit_is_fetched(x, s) &&
+           rows_of_caller(x, s);
 }
 
 static bool has_ahead(struct emitter *x, const struct stmt *list)
@@ -534,14 +572,14 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         if (across && is_last_across(x, s)) emit_line(x, "pass_turn(call, task, %s);", turn);
         return;
     }
-    if (is_along(x, s)) {
+    if (emit_is_along(x, s)) {
         emit_along(x, s);
         return;
     }
     const int update = s->assign[0].compensation ? 3 : factor ? 2 : add;
     struct ref compensation = *to;
     compensation.of = s->assign[0].compensation - 1;
-    const bool fetched = is_fetched(x, s);
+    const bool fetched = emit_is_fetched(x, s);
     if (fetched && emit_most_lanes(x, to) > x->fetched_lanes) x->fetched_lanes = emit_most_lanes(x, to);
     const char *size = "int64_t ", *numbers = arena_printf(arena, "const %s *", x->real),
                *stored = arena_printf(arena, "const %s *", emit_stored(x->l->array[lane->of].dtype)),

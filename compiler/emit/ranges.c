@@ -221,62 +221,16 @@ static int block_loop(struct emitter *x, const struct stmt *s)
     return 1;
 }
 
-/* Returns whether the expression reads a row of a key of the array by name. */
-static bool names_keys(const struct emitter *x, const struct expr *e, int array)
-{
-    bool names = false;
-    if (!e) return false;
-    if (e->op == EXPR_ELEMENT && strcmp(e->name, x->l->array[array].name) == 0)
-        for (int a = 0; a < x->m->axes; a++) names |= x->m->axis[a].source == SIZE_N_K && expr_axes(e) >> a & 1;
-    for (int k = 0; k < expr_arity(e->op) && !names; k++) names = names_keys(x, e->arg[k], array);
-    return names;
-}
-
-/* Returns whether the statement or its body reads rows of keys of the array. */
-static bool reads_keys(const struct emitter *x, const struct stmt *s, int array)
-{
-    for (const struct stmt *inner = s->body; inner; inner = inner->next)
-        if (reads_keys(x, inner, array)) return true;
-    bool reads = false;
-    for (int k = 0; k < s->operands; k++) {
-        const struct ref *const r = &s->operand[k];
-        reads |= r->of == array && emit_is_of_key(x, r);
-        for (int n = 0; n < r->rank && x->l->array[array].by_name; n++) reads |= names_keys(x, r->sub[n], array);
-    }
-    for (int k = 0; k < s->assigns && x->l->array[array].by_name; k++) reads |= names_keys(x, s->assign[k].expr, array);
-    return reads;
-}
-
 /* Declares pointers to rows of keys in a state that drops keys. Rows are indexed by position. So a pointer depends
    on whether the range has the first keys or the last keys. No range has both. */
 static void choose_rows(struct emitter *x, const struct stmt *s, const char *from)
 {
     if (!x->c->state.read_first || x->m->axis[s->axis].source != SIZE_N_K) return;
     for (int k = 0; k < x->l->arrays; k++) {
-        if (!emit_has_dropped(x, &x->l->array[k]) || !reads_keys(x, s, k)) continue;
+        if (!emit_has_dropped(x, &x->l->array[k]) || !emit_reads_keys(x, s, k)) continue;
         const char *const name = emit_local(x, x->l->array[k].name);
         emit_line(x, "const %s *const %s = last_%s + (%s < %lld ? call->dropped * %s_row : 0);",
                   emit_stored(x->l->array[k].dtype), name, name, from, (long long)x->c->state.read_first, name);
-    }
-}
-
-/* Declares pointers to the rows of keys in the loop's current range, which may be in pages. Rows are indexed by
-   position. */
-static void find_pages(struct emitter *x, const struct stmt *s)
-{
-    const char *const a = x->m->axis[s->axis].name, *batch = "";
-    if (!x->c->state.paged || x->m->axis[s->axis].source != SIZE_N_K) return;
-    for (int k = 0; k < x->m->axes; k++)
-        if (x->m->axis[k].source == SIZE_BATCH && x->task_axis[k]) batch = x->m->axis[k].name;
-    for (int k = 0; k < x->l->arrays; k++) {
-        const struct array *const array = &x->l->array[k];
-        if (!array_in_pages(x->l, array) || !reads_keys(x, s, k)) continue;
-        const char *const name = emit_local(x, array->name), *const type = emit_stored(array->dtype);
-        emit_line(x,
-                  "const %s *const paged_%s = !call->pages ? %s : (const %s *)paged_rows(call, %s, %s, %s_row * "
-                  "(int64_t)sizeof(%s), %s0, %s1, %s + %lld);",
-                  type, name, name, type, batch, name, name, type, a, a, x->phases ? "part->work" : "work",
-                  (long long)(x->l->workspace - pages_workspace(x->c) + pages_offset(x->c, k)));
     }
 }
 
@@ -349,6 +303,6 @@ int emit_tile_loops(struct emitter *x, const struct stmt *s)
         emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
         if (s->step == 1) emit_line(x, "(void)%s1;", a); /* a single row may need only its start */
     }
-    find_pages(x, s);
+    emit_find_pages(x, s);
     return opened;
 }

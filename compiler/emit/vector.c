@@ -195,14 +195,14 @@ static bool is_packed(enum dtype dtype)
 }
 
 /* Like target->early_for_several, for a type. Rows of q4_0 are short, so the same number of bytes is more rows. */
-static int early_for_several_of(const struct target *t, enum dtype dtype)
+int emit_early_for_several(const struct target *t, enum dtype dtype)
 {
     return dtype == DTYPE_Q4_0 ? 2 * t->early_for_several : t->early_for_several;
 }
 
 static int early_of(const struct target *t, enum dtype dtype)
 {
-    return is_packed(dtype) ? early_for_several_of(t, dtype) : dtype_is_narrow(dtype) ? t->early_narrow : t->early;
+    return is_packed(dtype) ? emit_early_for_several(t, dtype) : dtype_is_narrow(dtype) ? t->early_narrow : t->early;
 }
 
 /* Returns the most keys of a tile in the list of statements, or 0. */
@@ -218,14 +218,14 @@ static int64_t keys_of_tile(const struct module *m, const struct stmt *s)
     return most;
 }
 
-const char *emit_early(const struct emitter *x, enum dtype dtype)
+const char *emit_early(const struct emitter *x, enum dtype dtype, bool parts)
 {
     const struct target *const t = x->c->target;
     const int rows = early_of(t, dtype);
     const char *const on = is_packed(dtype) ? "" : dtype_is_narrow(dtype) ? t->early_narrow_on : t->early_on;
     if (!rows) return NULL;
     if (!*on) return arena_printf(x->m->arena, "%d", rows);
-    const int64_t keys = x->c->state.paged ? keys_of_tile(x->m, x->l->body) : 0;
+    const int64_t keys = x->c->state.paged && !parts ? keys_of_tile(x->m, x->l->body) : 0;
     /* tiles of keys on several pages are copied, so they are in the cache */
     const char *const in_place = keys ? arena_printf(x->m->arena,
                                                      " && (!call->pages || call->pages->tokens %% %lld == 0)",
@@ -256,6 +256,12 @@ static void set_bytes(struct template_names *x, const struct emitter *e, enum dt
     template_set_number(x, "STARTS", (e->along_terms / 32 / 5 + 1) * e->lanes); /* 3 numbers for each of 5 blocks */
 }
 
+/* More rows at a time load and store the sums less often. */
+int emit_rows_at_once(const struct target *target, enum dtype dtype)
+{
+    return dtype_is_narrow(dtype) && !is_packed(dtype) && is_roomy(target) ? 32 : 16;
+}
+
 /* Sets the template names for rows of one type in memory. */
 static void set_stored(struct template_names *x, const struct emitter *e, enum dtype dtype)
 {
@@ -274,8 +280,7 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
     const int64_t of_terms = block ? e->along_terms / block + 1 : 1,
                   of_lanes = block ? e->fetched_lanes / block + 1 : 1;
     template_set_number(x, "SCALES", of_terms * e->lanes > of_lanes * 16 ? of_terms * e->lanes : of_lanes * 16);
-    /* More rows at a time load and store the sums less often. */
-    template_set_number(x, "AT_ONCE", narrow && !blocks && is_roomy(target) ? 32 : 16);
+    template_set_number(x, "AT_ONCE", emit_rows_at_once(target, dtype));
     template_set_number(x, "BLOCKS", blocks);
     template_set_number(x, "BLOCK_ELEMENTS", dtype_block(dtype));
     template_set_number(x, "BLOCK_BYTES", blocks ? dtype_row_bytes(dtype, dtype_block(dtype)) : 0);
@@ -297,27 +302,42 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
     while (1 << levels < e->lanes) levels++;
     template_set_number(x, "TURNED_LEVELS", levels);
     template_set(x, "STORED", emit_stored(dtype));
-    template_set_number(x, "EARLY_FOR_SEVERAL", early_for_several_of(target, dtype));
+    template_set_number(x, "EARLY_FOR_SEVERAL", emit_early_for_several(target, dtype));
     const bool early = early_of(target, dtype) > 0;
     template_set_number(x, "IS_EARLY", early);
     template_set(x, "EARLY", early ? "`early`" : "0");
     template_set(x, "FETCH_PARAMETER", early ? ", const int64_t early" : "");
     template_set(x, "FETCH_ARGUMENT", early ? ", early" : "");
-    template_set(x, "NOT_FETCH", early ? ", 0" : "");
+    template_set(x, "EARLY_OF_ONE", early ? "early" : "0");
+    template_set(x, "AHEAD_PARAMETER", early ? arena_printf(x->arena, ", const %s *ahead", emit_stored(dtype)) : "");
+    template_set(x, "AHEAD_OF_ONE", early ? ", early ? ahead : NULL" : "");
+    template_set(x, "NOT_AHEAD", early ? ", NULL" : "");
+    /* where rows come after those of a product: in memory, or at `after` */
+    const bool pages = e->emission && e->emission->paged;
+    template_set(x, "AFTER_PARAMETER", pages ? arena_printf(x->arena, ", const %s *after", emit_stored(dtype)) : "");
+    template_set(x, "AFTER_ARGUMENT", pages ? ", after" : "");
+    template_set(x, "AFTER_TEXT", pages ? "The rows at `after` come after its rows; NULL: those in memory." : "");
+    template_set(x, "AFTER", pages ? "after" : "NULL");
     /* where one query prefetches only on some processors, several do as it does there */
     const bool sooner = !narrow && early && *target->early_on;
-    template_set(x, "DISTANCE",
-                 arena_printf(x->arena, sooner ? "(early ? early : %d)" : "%d", early_for_several_of(target, dtype)));
+    const char *const several = arena_printf(x->arena, "%d", emit_early_for_several(target, dtype)),
+                      *const distance = sooner ? arena_printf(x->arena, "(early ? early : %s)", several) : several,
+                      /* products that prefetch without `after` would prefetch the wrong rows of short pages */
+                          *const in_part = pages ? arena_printf(x->arena, "after && steps <= %s ? 0 : ", several) : "";
+    template_set(x, "DISTANCE", distance);
+    template_set(x, "DISTANCE_IN_PART", arena_printf(x->arena, "%s%s", in_part, distance));
+    template_set(x, "EARLY_IN_PART", arena_printf(x->arena, "%s%s", in_part, several));
     template_set(x, "SEVERAL",
                  arena_printf(x->arena, sooner ? "(early ? 2 : %d)" : "%d", narrow ? 2 : target->several_from));
     static const char *const names[] = {
-        "unscaled",      "block_size",  "scales",       "copy_scales",  "convert_scales",
-        "widen_rows",    "scaled",      "from_halves",  "scale_of",     "block_of",
-        "in_block",      "widened",     "element",      "units",        "transpose_widened",
-        "finite_stored", "fetch",       "columns",      "row",          "dot_along",
-        "dot_fetched",   "all_columns", "some_columns", "columns_of_4", "some_lanes",
-        "all_lanes",     "group",       "groups",       "turn_rows",    "turned_columns",
-        "turned",        "all_turned",  "turned_lane",  "add_turned",   "strip"};
+        "unscaled",       "block_size",  "scales",      "copy_scales",  "convert_scales",
+        "widen_rows",     "scaled",      "from_halves", "scale_of",     "block_of",
+        "in_block",       "widened",     "element",     "units",        "transpose_widened",
+        "finite_stored",  "fetch",       "ahead",       "columns",      "row",
+        "dot_along",      "dot_fetched", "all_columns", "some_columns", "columns_of_4",
+        "some_lanes",     "all_lanes",   "group",       "groups",       "turn_rows",
+        "turned_columns", "turned",      "all_turned",  "turned_lane",  "add_turned",
+        "strip"};
     set_functions(x, e, dtype, names, sizeof names / sizeof *names);
 }
 

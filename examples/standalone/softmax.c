@@ -1172,6 +1172,13 @@ INLINE int64_t units_v4(int64_t elements)
     return elements;
 }
 
+/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
+   these. NULL: the rows that follow in memory. */
+INLINE const float *ahead_v4(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
+{
+    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
@@ -1184,13 +1191,13 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
    prefetch them. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c, const int64_t early)
+    int64_t b_row, float *c, const float *ahead)
 {
     vec_v4 t[16];
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
     for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 16; k++) {
-            if (whole && early) fetch_v4(1, min(128, steps - first), b + (k + early) * b_row + units_v4(first), b_row);
+            if (whole && ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + units_v4(first), b_row);
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4(a + s) * unscaled_v4(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -1248,18 +1255,17 @@ TARGET_v4 INLINE void columns_of_4_v4(const int direct, int64_t rows, const int6
 }
 
 /* Like columns_v4, for two or more rows of a. If b has fewer than 16 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch `distance` rows ahead. */
+   `several` rows of a and more prefetch the rows at `ahead`. */
 TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const int64_t distance)
+    const float *ahead)
 {
-    const float *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
     if (whole && (rows <= 4 || !0)) {
         columns_of_4_v4(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
-    for (int64_t r = 0; r < rows; r++) columns_v4(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, 0);
+    for (int64_t r = 0; r < rows; r++) columns_v4(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, NULL);
 }
 
 /* Puts the rows of up to 2 vectors in lanes. Term s * 16 + l of all rows is at number l * steps / 16 + s. */
@@ -1348,7 +1354,7 @@ TARGET_v4 INLINE void turned_v4(const int vectors, int64_t columns, const int64_
         for (int64_t k = 0; k < 16; k += keys) {
             vec_v4 some[8];
             turned_columns_v4(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                b + (32 + k) * b_row, b_row, some);
+                ahead_v4(b, b_row, 32 + k, columns - x, NULL), b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
                 UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
@@ -1386,16 +1392,16 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     b += first * b_row;
     for (int64_t x = first; x < columns; x += 16, b += 16 * b_row) {
         const int64_t last = min(16, columns - x) - 1;
+        const float *const ahead = ahead_v4(b, b_row, rows == 1 ? early : (early ? early : 32), columns - x, NULL);
         if (rows == 1 && last == 16 - 1)
-            columns_v4(1, last, steps, a, b, b_row, c + x, early);
+            columns_v4(1, last, steps, a, b, b_row, c + x, early ? ahead : NULL);
         else if (rows == 1)
-            columns_v4(0, last, steps, a, b, b_row, c + x, 0);
+            columns_v4(0, last, steps, a, b, b_row, c + x, NULL);
         else if (last == 16 - 1)
             all_columns_v4(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, (early ? 2 : 9), (early ? early : 32));
+                c_row, (early ? 2 : 9), ahead);
         else
-            all_columns_v4(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, (early ? 2 : 9),
-                (early ? early : 32));
+            all_columns_v4(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, (early ? 2 : 9), ahead);
     }
 }
 
@@ -1406,14 +1412,14 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const int64_t early)
+, const float *ahead)
 {
     vec_v4 sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (early && first == 0) fetch_v4(1, lanes, b + early * b_step, b_step);
+        if (ahead && first == 0) fetch_v4(1, lanes, ahead + t * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
@@ -1437,6 +1443,8 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const float *const ahead = ahead_v4(b, b_step, rows == 1 ? early : 32, steps - t, NULL);
+        (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
@@ -1444,10 +1452,10 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128)
                 row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             if (lanes % 128)
                 row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             continue;
         }
         const float *const from = b;
@@ -2350,6 +2358,13 @@ INLINE int64_t units_v3(int64_t elements)
     return elements;
 }
 
+/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
+   these. NULL: the rows that follow in memory. */
+INLINE const float *ahead_v3(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
+{
+    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
@@ -2424,12 +2439,11 @@ TARGET_v3 INLINE void columns_of_4_v3(const int direct, int64_t rows, const int6
 }
 
 /* Like columns_v3, for two or more rows of a. If b has fewer than 8 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch `distance` rows ahead. */
+   `several` rows of a and more prefetch the rows at `ahead`. */
 TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const int64_t distance)
+    const float *ahead)
 {
-    const float *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
     if (whole && (rows <= 4 || !0)) {
         columns_of_4_v3(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
@@ -2524,7 +2538,7 @@ TARGET_v3 INLINE void turned_v3(const int vectors, int64_t columns, const int64_
         for (int64_t k = 0; k < 8; k += keys) {
             vec_v3 some[8];
             turned_columns_v3(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                b + (32 + k) * b_row, b_row, some);
+                ahead_v3(b, b_row, 32 + k, columns - x, NULL), b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
                 UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
@@ -2562,15 +2576,16 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     b += first * b_row;
     for (int64_t x = first; x < columns; x += 8, b += 8 * b_row) {
         const int64_t last = min(8, columns - x) - 1;
+        const float *const ahead = ahead_v3(b, b_row, rows == 1 ? 0 : 32, columns - x, NULL);
         if (rows == 1 && last == 8 - 1)
             columns_v3(1, last, steps, a, b, b_row, c + x);
         else if (rows == 1)
             columns_v3(0, last, steps, a, b, b_row, c + x);
         else if (last == 8 - 1)
             all_columns_v3(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, 2, 32);
+                c_row, 2, ahead);
         else
-            all_columns_v3(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, 32);
+            all_columns_v3(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, ahead);
     }
 }
 
@@ -2602,6 +2617,8 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const float *const ahead = ahead_v3(b, b_step, rows == 1 ? 0 : 32, steps - t, NULL);
+        (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
@@ -2620,7 +2637,7 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
             /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
             const int64_t ask = 16 * (x + vectors * 8) / lanes;
-            fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
+            fetch_v3(ask - asked, lanes, ahead + asked * b_step, b_step);
             asked = ask;
             dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
                 c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
@@ -3506,6 +3523,13 @@ INLINE int64_t units_any(int64_t elements)
     return elements;
 }
 
+/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
+   these. NULL: the rows that follow in memory. */
+INLINE const float *ahead_any(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
+{
+    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
@@ -3518,13 +3542,13 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
    prefetch them. */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c, const int64_t early)
+    int64_t b_row, float *c, const float *ahead)
 {
     vec_any t[4];
     UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
     for (int64_t first = 0; first < steps; first += 32)
         UNROLL for (int k = 0; k < 4; k++) {
-            if (whole && early) fetch_any(1, min(32, steps - first), b + (k + early) * b_row + units_any(first), b_row);
+            if (whole && ahead) fetch_any(1, min(32, steps - first), ahead + k * b_row + units_any(first), b_row);
             for (int64_t s = first; s < min(first + 32, steps); s += 4)
                 t[k] += load_any(a + s) * unscaled_any(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
@@ -3579,18 +3603,17 @@ INLINE void columns_of_4_any(const int direct, int64_t rows, const int64_t steps
 }
 
 /* Like columns_any, for two or more rows of a. If b has fewer than 4 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch `distance` rows ahead. */
+   `several` rows of a and more prefetch the rows at `ahead`. */
 INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const int64_t distance)
+    const float *ahead)
 {
-    const float *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
     if (whole && (rows <= 4 || !0)) {
         columns_of_4_any(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
         return;
     }
-    for (int64_t r = 0; r < rows; r++) columns_any(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, 0);
+    for (int64_t r = 0; r < rows; r++) columns_any(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, NULL);
 }
 
 /* Puts the rows of up to 2 vectors in lanes. Term s * 4 + l of all rows is at number l * steps / 4 + s. */
@@ -3679,7 +3702,7 @@ INLINE void turned_any(const int vectors, int64_t columns, const int64_t steps, 
         for (int64_t k = 0; k < 4; k += keys) {
             vec_any some[8];
             turned_columns_any(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                b + (64 + k) * b_row, b_row, some);
+                ahead_any(b, b_row, 64 + k, columns - x, NULL), b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
                 UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
@@ -3716,15 +3739,16 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     b += first * b_row;
     for (int64_t x = first; x < columns; x += 4, b += 4 * b_row) {
         const int64_t last = min(4, columns - x) - 1;
+        const float *const ahead = ahead_any(b, b_row, rows == 1 ? early : 64, columns - x, NULL);
         if (rows == 1 && last == 4 - 1)
-            columns_any(1, last, steps, a, b, b_row, c + x, early);
+            columns_any(1, last, steps, a, b, b_row, c + x, early ? ahead : NULL);
         else if (rows == 1)
-            columns_any(0, last, steps, a, b, b_row, c + x, 0);
+            columns_any(0, last, steps, a, b, b_row, c + x, NULL);
         else if (last == 4 - 1)
             all_columns_any(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, 2, 64);
+                c_row, 2, ahead);
         else
-            all_columns_any(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, 64);
+            all_columns_any(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, ahead);
     }
 }
 
@@ -3735,14 +3759,14 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const int64_t early)
+, const float *ahead)
 {
     vec_any sum[8];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (early && first == 0) fetch_any(1, lanes, b + early * b_step, b_step);
+        if (ahead && first == 0) fetch_any(1, lanes, ahead + t * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
@@ -3756,6 +3780,8 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
+        const float *const ahead = ahead_any(b, b_step, rows == 1 ? early : 64, steps - t, NULL);
+        (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
@@ -3763,10 +3789,10 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
             int64_t x = 0;
             for (; x + 32 <= lanes; x += 32)
                 row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             if (lanes % 32)
                 row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early);
+                    c, early ? ahead : NULL);
             continue;
         }
         const float *const from = b;
@@ -3774,7 +3800,7 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
             /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
             const int64_t ask = 16 * (x + vectors * 4) / lanes;
-            fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
+            fetch_any(ask - asked, lanes, ahead + asked * b_step, b_step);
             asked = ask;
             dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
                 c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);

@@ -20,6 +20,7 @@
 #define transpose_widened_T TYPE_NAME(transpose_widened)
 #define finite_stored_T TYPE_NAME(finite_stored)
 #define fetch_T TYPE_NAME(fetch)
+#define ahead_T TYPE_NAME(ahead)
 #define columns_T TYPE_NAME(columns)
 #define some_columns_T TYPE_NAME(some_columns)
 #define columns_of_4_T TYPE_NAME(columns_of_4)
@@ -87,14 +88,15 @@ static void TYPE_NAME(rows_of)(void)
     static float sum[MAX_ROWS][COUNT + LANES], all[MAX_ROWS][ROW], of_one[MAX_ROWS][COUNT + LANES],
         all_of_one[MAX_ROWS][ROW];
     for (int r = 0; r < MAX_ROWS; r++) {
-        dot_along_T(1, COUNT, ROW, given[r], ROW, rows, step, of_one[r], COUNT + LANES, 64);
+        dot_along_T(1, COUNT, ROW, given[r], ROW, rows, step, of_one[r], COUNT + LANES, 64, NULL);
         dot_fetched_T(1, 2 * LANES, 1, -1, COUNT, 192, given[r], ROW, 1, rows, step, all_of_one[r], ROW, 1, NULL, NULL,
-                      64);
+                      64, NULL);
     }
     for (int n = 1; n <= MAX_ROWS; n++) {
-        dot_along_T(n, COUNT, ROW, given[0], ROW, rows, step, sum[0], COUNT + LANES, 64);
+        dot_along_T(n, COUNT, ROW, given[0], ROW, rows, step, sum[0], COUNT + LANES, 64, rows);
         memset(all, 0, sizeof all);
-        dot_fetched_T(1, 2 * LANES, n, -1, COUNT, 192, given[0], ROW, 1, rows, step, all[0], ROW, 1, NULL, NULL, 64);
+        dot_fetched_T(1, 2 * LANES, n, -1, COUNT, 192, given[0], ROW, 1, rows, step, all[0], ROW, 1, NULL, NULL, 64,
+                      rows);
         for (int r = 0; r < n; r++) {
             if (memcmp(sum[r], of_one[r], sizeof(float) * COUNT) != 0 ||
                 memcmp(all[r], all_of_one[r], sizeof(float) * 2 * LANES) != 0)
@@ -112,7 +114,7 @@ static void TYPE_NAME(rows_of)(void)
         }
     }
     given[0][3] = INFINITY; /* a row of numbers that no integer can hold */
-    dot_along_T(2, COUNT, ROW, given[0], ROW, rows, step, sum[0], COUNT + LANES, 64);
+    dot_along_T(2, COUNT, ROW, given[0], ROW, rows, step, sum[0], COUNT + LANES, 64, NULL);
     for (int x = 0; x < COUNT; x++) {
         const float product = INFINITY * wanted[x][3];
         if (isnan(product) ? !isnan(sum[0][x]) : sum[0][x] != product) CU_FAIL("a product of infinity");
@@ -141,6 +143,7 @@ static void TYPE_NAME(rows_of)(void)
 #undef transpose_widened_T
 #undef finite_stored_T
 #undef fetch_T
+#undef ahead_T
 #undef columns_T
 #undef some_columns_T
 #undef columns_of_4_T

@@ -493,7 +493,7 @@ static void along(void)
         }
     for (int k = 2; k < 2 * COLUMNS + 2; k++) {
         const int columns = k / 2, rows = k % 2 ? columns % 7 + 1 : 3 * LANES / 4 + columns % (2 * LANES);
-        dot_along_T(rows, columns, TERMS, &a[0][0], TERMS, &stored[0][0], TERMS, &c[0][0], COLUMNS + LANES, 64);
+        dot_along_T(rows, columns, TERMS, &a[0][0], TERMS, &stored[0][0], TERMS, &c[0][0], COLUMNS + LANES, 64, NULL);
         for (int r = 0; r < rows; r++)
             for (int x = 0; x < columns; x++) {
                 double wanted = 0;
@@ -502,7 +502,7 @@ static void along(void)
             }
         for (int r = 0; r < rows; r++) {
             REAL alone[COLUMNS + LANES];
-            dot_along_T(1, columns, TERMS, a[r], TERMS, &stored[0][0], TERMS, alone, COLUMNS + LANES, 64);
+            dot_along_T(1, columns, TERMS, a[r], TERMS, &stored[0][0], TERMS, alone, COLUMNS + LANES, 64, NULL);
             CU_ASSERT(memcmp(alone, c[r], (size_t)columns * sizeof(REAL)) == 0);
         }
     }
@@ -511,7 +511,7 @@ static void along(void)
     for (int rows = 2; rows <= 20 && rows <= MAX_ROWS; rows++) {
         memset(sum, 0, sizeof sum);
         dot_fetched_T(VECTORS, VECTORS * LANES, rows, -1, COLUMNS, 192, &c[0][0], COLUMNS + LANES, 1, &stored[0][0],
-                      TERMS, &sum[0][0], WIDTH, 1, NULL, NULL, 64);
+                      TERMS, &sum[0][0], WIDTH, 1, NULL, NULL, 64, NULL);
         for (int r = 0; r < rows; r++)
             for (int x = 0; x < VECTORS * LANES; x++) {
                 double wanted = 0, scale = 1;
@@ -535,7 +535,7 @@ static void along(void)
 #endif
         }
     dot_fetched_T(1, WIDE + 3 * LANES, 1, -1, COLUMNS, 192, &c[0][0], COLUMNS + LANES, 1, &narrow[0][0],
-                  WIDE + 3 * LANES, row, WIDE + 3 * LANES, 1, NULL, NULL, 64);
+                  WIDE + 3 * LANES, row, WIDE + 3 * LANES, 1, NULL, NULL, 64, NULL);
     for (int x = 0; x < WIDE + 3 * LANES; x++) {
         double wanted = 0, scale = 1;
         for (int t = 0; t < COLUMNS; t++) {

@@ -16,7 +16,15 @@
 #define IS_EARLY 1
 #define FETCH_PARAMETER , const int64_t early
 #define FETCH_ARGUMENT , early
-#define NOT_FETCH , 0
+#define EARLY_OF_ONE early
+#define AHEAD_PARAMETER , const STORED *ahead
+#define AHEAD_OF_ONE , early ? ahead : NULL
+#define NOT_AHEAD , NULL
+#define AFTER_PARAMETER , const STORED *after
+#define AFTER_ARGUMENT , after
+#define AFTER after
+#define EARLY_IN_PART (after && steps <= EARLY_FOR_SEVERAL ? 0 : EARLY_FOR_SEVERAL)
+#define DISTANCE_IN_PART (after && steps <= EARLY_FOR_SEVERAL ? 0 : DISTANCE)
 #define EARLY_FOR_SEVERAL 32
 #define SEVERAL 3
 #define DISTANCE (early ? early : EARLY_FOR_SEVERAL)

@@ -251,6 +251,13 @@ TARGET INLINE void widen_rows_T(int64_t rows, const int64_t elements, const STOR
 }
 
 #endif
+/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
+   these. NULL: the rows that follow in memory. */
+INLINE const STORED *ahead_T(const STORED *b, int64_t b_row, int64_t distance, int64_t rest, const STORED *next)
+{
+    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET INLINE void fetch_T(int64_t rows, const int64_t width, const STORED *b, int64_t b_row)
 {

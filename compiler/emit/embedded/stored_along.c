@@ -5,7 +5,7 @@
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
    prefetch them. */
 TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps, const REAL *a, const STORED *b,
-    int64_t b_row, REAL *c SCALE_PARAMETER NEXT_PARAMETER FETCH_PARAMETER)
+    int64_t b_row, REAL *c SCALE_PARAMETER NEXT_PARAMETER AHEAD_PARAMETER)
 {
     vec_T t[LANES];
 #if BLOCKS && !ROOMY
@@ -13,7 +13,7 @@ TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps,
     UNROLL for (int k = 0; k < LANES; k += 4) {
         vec_T sum[4] = {{0}, {0}, {0}, {0}};
         UNROLL for (int n = 0; n < 4; n++) {
-            if (whole && early) fetch_T(1, steps, b + (k + n + early) * b_row, b_row);
+            if (whole && ahead) fetch_T(1, steps, ahead + (k + n) * b_row, b_row);
             copy_scales_T(1, steps, b + (k + n < later ? LANES + k + n : 0) * b_row, b_row,
                 next + (k + n) * scales_T(steps));
         }
@@ -30,7 +30,7 @@ TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps,
     for (int64_t first = 0; first < steps; first += WIDE)
         UNROLL for (int k = 0; k < LANES; k++) {
 #if IS_EARLY
-            if (whole && early) fetch_T(1, min(WIDE, steps - first), b + (k + early) * b_row + units_T(first), b_row);
+            if (whole && ahead) fetch_T(1, min(WIDE, steps - first), ahead + k * b_row + units_T(first), b_row);
 #endif
 #if BLOCKS
             if (first == 0) /* without a branch; scales of later rows are not used */
@@ -108,12 +108,11 @@ TARGET INLINE void columns_of_4_T(const int direct, int64_t rows, const int64_t 
 }
 
 /* Like columns_T, for two or more rows of a. If b has fewer than LANES rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch `distance` rows ahead. */
+   `several` rows of a and more prefetch the rows at `ahead`. */
 TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, const int64_t steps, const REAL *a,
     int64_t a_row, const STORED *b, int64_t b_row, REAL *c, int64_t c_row, const int64_t several,
-    const int64_t distance SCALE_PARAMETER)
+    const STORED *ahead SCALE_PARAMETER)
 {
-    const STORED *const ahead = b + distance * b_row;
     const int64_t share = !whole || rows < several ? 0 : rows > 4 * ABREAST ? 1 : (ABREAST * 4 + rows - 1) / rows;
     if (whole && (rows <= 4 || !NARROW)) {
         columns_of_4_T(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row SCALE_ARGUMENT);
@@ -125,7 +124,7 @@ TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, co
     for (int64_t x = (last + 1) * steps; x < LANES * steps; x += LANES) store_T(wide + x, splat_T(0));
     columns_of_4_T(0, rows, steps, a, a_row, b, b_row, wide, share, ahead, c, c_row SCALE_ARGUMENT);
 #else
-    for (int64_t r = 0; r < rows; r++) columns_T(0, last, steps, a + r * a_row, b, b_row, c + r * c_row NOT_FETCH);
+    for (int64_t r = 0; r < rows; r++) columns_T(0, last, steps, a + r * a_row, b, b_row, c + r * c_row NOT_AHEAD);
 #endif
 }
 
@@ -201,7 +200,7 @@ TARGET INLINE void turned_columns_T(const int vectors, const int keys, const int
 /* Like all_columns_T, for the rows of up to 2 vectors and all columns, whose number is a multiple of LANES. The rows are
    put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
 TARGET INLINE void turned_T(const int vectors, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
-    const STORED *b, int64_t b_row, const int asks, REAL *c, int64_t c_row)
+    const STORED *b, int64_t b_row, const int asks, REAL *c, int64_t c_row AFTER_PARAMETER)
 {
 #if NARROW
     /* Fewer rows are multiplied by more keys at a time, so that as many sums are independent. */
@@ -236,7 +235,7 @@ TARGET INLINE void turned_T(const int vectors, int64_t columns, const int64_t st
         for (int64_t k = 0; k < LANES; k += keys) {
             vec_T some[TURNED_SUMS];
             turned_columns_T(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                b + (EARLY_FOR_SEVERAL + k) * b_row, b_row, some);
+                ahead_T(b, b_row, EARLY_FOR_SEVERAL + k, columns - x, AFTER), b_row, some);
             UNROLL for (int v = 0; v < vectors; v++)
                 UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
@@ -249,13 +248,13 @@ TARGET INLINE void turned_T(const int vectors, int64_t columns, const int64_t st
 
 /* Like turned_T, for the rows of all whole vectors. Returns their number. */
 TARGET INLINE int64_t all_turned_T(int64_t rows, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
-    const STORED *b, int64_t b_row, REAL *c, int64_t c_row)
+    const STORED *b, int64_t b_row, REAL *c, int64_t c_row AFTER_PARAMETER)
 {
     int64_t r = 0;
     for (; r + 2 * LANES <= rows; r += 2 * LANES)
-        turned_T(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        turned_T(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row AFTER_ARGUMENT);
     if (r + LANES <= rows) {
-        turned_T(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
+        turned_T(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row AFTER_ARGUMENT);
         r += LANES;
     }
     return r;
@@ -263,9 +262,9 @@ TARGET INLINE int64_t all_turned_T(int64_t rows, int64_t columns, const int64_t 
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of LANES.
-   - b is in memory. It is prefetched EARLY rows ahead for one row of a, otherwise DISTANCE rows ahead. */
+   - b is in memory. It is prefetched EARLY rows ahead for one row of a, otherwise DISTANCE rows ahead. AFTER_TEXT */
 TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
-    const STORED *b, int64_t b_row, REAL *c, int64_t c_row FETCH_PARAMETER)
+    const STORED *b, int64_t b_row, REAL *c, int64_t c_row FETCH_PARAMETER AFTER_PARAMETER)
 {
 #if BYTE_PRODUCTS
     if (BYTE_PRODUCTS_ON) {
@@ -274,7 +273,7 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
     }
 #endif
     const int64_t whole = columns - columns % LANES,
-        turned = rows < LANES ? 0 : all_turned_T(rows, whole, steps, a, a_row, b, b_row, c, c_row),
+        turned = rows < LANES ? 0 : all_turned_T(rows, whole, steps, a, a_row, b, b_row, c, c_row AFTER_ARGUMENT),
         first = turned == rows ? whole : 0;
     b += first * b_row;
 #if BLOCKS
@@ -284,19 +283,20 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
 #endif
     for (int64_t x = first; x < columns; x += LANES, b += LANES * b_row) {
         const int64_t last = min(LANES, columns - x) - 1;
+        const STORED *const ahead = ahead_T(b, b_row, rows == 1 ? EARLY_OF_ONE : DISTANCE, columns - x, AFTER);
 #if BLOCKS
         const int64_t later = min(LANES, columns - x - LANES);
         convert_scales_T((last + 1) * scales_T(steps), copy, scale);
         if (rows > 1) copy_scales_T(later, steps, b + LANES * b_row, b_row, copy);
 #endif
         if (rows == 1 && last == LANES - 1)
-            columns_T(1, last, steps, a, b, b_row, c + x SCALE_ARGUMENT NEXT_ARGUMENT FETCH_ARGUMENT);
+            columns_T(1, last, steps, a, b, b_row, c + x SCALE_ARGUMENT NEXT_ARGUMENT AHEAD_OF_ONE);
         else if (rows == 1)
-            columns_T(0, last, steps, a, b, b_row, c + x SCALE_ARGUMENT NEXT_ARGUMENT NOT_FETCH);
+            columns_T(0, last, steps, a, b, b_row, c + x SCALE_ARGUMENT NEXT_ARGUMENT NOT_AHEAD);
         else if (last == LANES - 1)
             all_columns_T(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, SEVERAL, DISTANCE SCALE_ARGUMENT);
+                c_row, SEVERAL, ahead SCALE_ARGUMENT);
         else
-            all_columns_T(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, SEVERAL, DISTANCE SCALE_ARGUMENT);
+            all_columns_T(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, SEVERAL, ahead SCALE_ARGUMENT);
     }
 }

@@ -40,7 +40,7 @@ TARGET INLINE void scaled_weights_T(int64_t rows, int64_t steps, const int64_t c
    - the scales of the rows AT_ONCE later are copied to `next`, for `later` rows */
 TARGET INLINE void row_T(const int vectors, int64_t first, int64_t steps, const REAL *a, int64_t a_step,
     const STORED *b, int64_t b_step, const int64_t lanes, const int64_t block, REAL *c
-    SCALE_PARAMETER NEXT_PARAMETER FETCH_PARAMETER)
+    SCALE_PARAMETER NEXT_PARAMETER AHEAD_PARAMETER)
 {
     vec_T sum[8];
     (void)lanes;
@@ -49,7 +49,7 @@ TARGET INLINE void row_T(const int vectors, int64_t first, int64_t steps, const 
     (void)scale;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
 #if IS_EARLY
-        if (early && first == 0) fetch_T(1, lanes, b + early * b_step, b_step);
+        if (ahead && first == 0) fetch_T(1, lanes, ahead + t * b_step, b_step);
 #endif
         if (first == 0) /* without a branch, the sums stay in their registers. Scales of later rows are not used */
             copy_scales_T(1, lanes, b + (t < later ? AT_ONCE * b_step : 0), b_step, next + t * scales_T(lanes));
@@ -60,7 +60,7 @@ TARGET INLINE void row_T(const int vectors, int64_t first, int64_t steps, const 
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
 #if IS_EARLY
-        if (early && first == 0) fetch_T(1, lanes, b + early * b_step, b_step);
+        if (ahead && first == 0) fetch_T(1, lanes, ahead + t * b_step, b_step);
 #endif
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_T(b, first + v * LANES);
     }
@@ -158,9 +158,9 @@ TARGET INLINE void group_T(int64_t rows, const int from, const int64_t lanes, in
 
 /* Like group_T, for any number of rows. Each group of rows prefetches a share of later rows. */
 TARGET INLINE void groups_T(int64_t rows, const int64_t lanes, int64_t steps, const REAL *a, int64_t a_row,
-    int64_t a_step, const STORED *b, int64_t b_step, REAL *wide, REAL *c, int64_t c_row SCALE_PARAMETER)
+    int64_t a_step, const STORED *b, int64_t b_step, REAL *wide, const STORED *ahead, REAL *c,
+    int64_t c_row SCALE_PARAMETER)
 {
-    const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_step;
     if (rows <= 6) {
         group_T(rows, 0, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, steps, c, c_row SCALE_ARGUMENT);
         return;
@@ -180,7 +180,7 @@ TARGET INLINE void groups_T(int64_t rows, const int64_t lanes, int64_t steps, co
 /* Like groups_T, for all rows of b, but only ABREAST vectors of lanes, from x = first on. Many rows of c do not fit in the
    first cache, but these lanes of them do. */
 TARGET INLINE void strip_T(int64_t rows, int64_t first, const int64_t lanes, int64_t steps, const REAL *a, int64_t a_row,
-    int64_t a_step, const STORED *b, int64_t b_step, REAL *wide, REAL *c, int64_t c_row)
+    int64_t a_step, const STORED *b, int64_t b_step, REAL *wide, REAL *c, int64_t c_row AFTER_PARAMETER)
 {
 #if BLOCKS
     SCALE copy[SCALES + LANES];
@@ -192,7 +192,7 @@ TARGET INLINE void strip_T(int64_t rows, int64_t first, const int64_t lanes, int
 #endif
     for (int64_t t = 0; t < steps; t += AT_ONCE, a += AT_ONCE * a_step, b += AT_ONCE * b_step) {
         const int64_t some = min(steps - t, AT_ONCE);
-        const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_step;
+        const STORED *const ahead = ahead_T(b, b_step, EARLY_FOR_SEVERAL, steps - t, AFTER);
 #if BLOCKS
         convert_scales_T(some * count, copy, scale);
         scales += AT_ONCE * b_step;
@@ -234,13 +234,13 @@ TARGET INLINE void strip_T(int64_t rows, int64_t first, const int64_t lanes, int
    elements are widened once for all rows. If a has one row, b is read WIDE lanes at a time. */
 TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *c,
-    int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER FETCH_PARAMETER)
+    int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER FETCH_PARAMETER AFTER_PARAMETER)
 {
 #if NARROW
     REAL wide[AT_ONCE * MAX_LANES] __attribute__((aligned(BYTES)));
     if (ROOMY && update == 1 && rows >= MANY && lanes % (ABREAST * LANES) == 0) {
         for (int64_t x = 0; x < lanes; x += ABREAST * LANES)
-            strip_T(rows, x, lanes, steps, a, a_row, a_step, b, b_step, wide, c, c_row);
+            strip_T(rows, x, lanes, steps, a, a_row, a_step, b, b_step, wide, c, c_row AFTER_ARGUMENT);
         return;
     }
 #endif
@@ -256,12 +256,14 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
             for (int64_t t = 0; t < steps; t += AT_ONCE)
                 dot_early_T(vectors, vectors * LANES, rows, tail, min(steps - t, AT_ONCE), span, a + t * a_step, a_row,
                     a_step, b + t * b_step + x, b_step, c + x, c_row, update,
-                    factor ? factor + x : NULL COMPENSATION_OF_COLUMN, EARLY_FOR_SEVERAL);
+                    factor ? factor + x : NULL COMPENSATION_OF_COLUMN, EARLY_IN_PART);
         return;
     }
 #endif
     for (int64_t t = 0; t < steps; t += AT_ONCE, a += AT_ONCE * a_step, b += AT_ONCE * b_step) {
         const int64_t some = min(steps - t, AT_ONCE);
+        const STORED *const ahead = ahead_T(b, b_step, rows == 1 ? EARLY_OF_ONE : EARLY_FOR_SEVERAL, steps - t, AFTER);
+        (void)ahead;
 #if BLOCKS
         const int64_t block = block_size_T(lanes), later = min(AT_ONCE, steps - t - AT_ONCE);
         convert_scales_T(some * scales_T(lanes), copy, scale);
@@ -282,10 +284,10 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
             int64_t x = 0;
             for (; x + WIDE <= lanes; x += WIDE)
                 row_T(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c SCALE_ARGUMENT NEXT_ARGUMENT FETCH_ARGUMENT);
+                    c SCALE_ARGUMENT NEXT_ARGUMENT AHEAD_OF_ONE);
             if (lanes % WIDE)
                 row_T((int)(lanes % WIDE / LANES), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c SCALE_ARGUMENT NEXT_ARGUMENT FETCH_ARGUMENT);
+                    c SCALE_ARGUMENT NEXT_ARGUMENT AHEAD_OF_ONE);
             continue;
         }
 #if NARROW
@@ -294,7 +296,7 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
 #else
         if (update == 1 && (ROOMY || rows <= 6)) {
 #endif
-            groups_T(rows, lanes, some, a, a_row, a_step, b, b_step, wide, c, c_row SCALE_ARGUMENT);
+            groups_T(rows, lanes, some, a, a_row, a_step, b, b_step, wide, ahead, c, c_row SCALE_ARGUMENT);
             continue;
         }
         widen_rows_T(some, lanes, b, b_step, wide SCALE_ARGUMENT);
@@ -307,7 +309,7 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
 #if FETCHED && NARROW
         for (int64_t r = 0, asked = 0; r < rows; r += ROWS) { /* each group of rows prefetches a share */
             const int64_t ask = rows - r <= ROWS ? some : min(asked + (some * ROWS + rows - 1) / rows, some);
-            fetch_T(ask - asked, lanes, b + (EARLY_FOR_SEVERAL + asked) * b_step, b_step);
+            fetch_T(ask - asked, lanes, ahead + asked * b_step, b_step);
             asked = ask;
             dot_early_T(vectors, lanes, min(ROWS, rows - r), -1, some, span, a + r * a_row, a_row, a_step, from,
                 from_step, c + r * c_row, c_row, update, factor COMPENSATION_OF_GROUP, 0);
@@ -315,12 +317,12 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
         (void)tail;
 #elif FETCHED
         dot_early_T(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor COMPENSATION_ARGUMENT, rows < SEVERAL ? 0 : DISTANCE);
+            factor COMPENSATION_ARGUMENT, rows < SEVERAL ? 0 : DISTANCE_IN_PART);
 #else
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * LANES) {
             /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
             const int64_t ask = AT_ONCE * (x + vectors * LANES) / lanes;
-            fetch_T(ask - asked, lanes, b + (EARLY_FOR_SEVERAL + asked) * b_step, b_step);
+            fetch_T(ask - asked, lanes, ahead + asked * b_step, b_step);
             asked = ask;
             dot_T(vectors, vectors * LANES, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
                 c_row, update, factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
