@@ -356,8 +356,8 @@ int graph_summed(const struct value *v)
 bool graph_value_equal(const struct value *a, const struct value *b)
 {
     if (a->op != b->op || a->origin != b->origin || a->integers != b->integers || a->bytes != b->bytes ||
-        a->by_name != b->by_name || a->sums != b->sums || a->within.row != b->within.row || a->rank != b->rank ||
-        a->operands != b->operands || a->expr != b->expr || a->fold != b->fold ||
+        a->by_name != b->by_name || a->stored != b->stored || a->sums != b->sums || a->within.row != b->within.row ||
+        a->rank != b->rank || a->operands != b->operands || a->expr != b->expr || a->fold != b->fold ||
         memcmp(&a->init, &b->init, sizeof a->init) != 0 || a->where != b->where || a->online != b->online ||
         a->power != b->power || a->keep != b->keep || a->data != b->data || a->backward != b->backward)
         return false;

@@ -160,7 +160,7 @@ static void read_value(struct reader *r, struct graph *g)
                bytes = given && reader_take(r, dtype_name(DTYPE_U8)),
                integers = bytes || (given && reader_take(r, dtype_name(DTYPE_I32))),
                by_name = given && !integers && reader_take(r, "by_name");
-    const enum dtype stored = made == GRAPH_INPUT ? read_stored(r) : DTYPE_F32;
+    const enum dtype stored = made == GRAPH_INPUT || (given && !integers) ? read_stored(r) : DTYPE_F32;
     const bool sums = made == GRAPH_INPUT && reader_take(r, "sums"),
                backward = made == GRAPH_SOLVE && reader_take(r, "backward");
     enum fold fold = FOLD_SUM;
@@ -186,6 +186,7 @@ static void read_value(struct reader *r, struct graph *g)
         g->value[number].integers = integers;
         g->value[number].bytes = bytes;
         g->value[number].by_name = by_name;
+        g->value[number].stored = stored;
         return;
     case GRAPH_TABLE:
         number = graph_table(g, name, rank, axes, reader_table(r, rank, axes));

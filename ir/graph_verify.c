@@ -56,8 +56,11 @@ static const char *named_check(const struct graph *g, int number)
         return "only a real parameter of the caller can have 'by_name'";
     if (v->sums && (v->op != GRAPH_INPUT || v->rank < 1 || m->axis[v->axes[v->rank - 1]].source != SIZE_CONSTANT))
         return "only an input with a constant last axis can have 'sums'";
-    if (v->stored && (v->op != GRAPH_INPUT || v->sums || m->dtype == DTYPE_F64))
+    const bool given_reals = v->op == GRAPH_PARAM && v->origin == ORIGIN_LEARNED && !v->integers;
+    if (v->stored && ((v->op != GRAPH_INPUT && !given_reals) || v->sums || m->dtype == DTYPE_F64))
         return "only an input of f32 can be stored in another type";
+    if (v->stored && given_reals && (dtype_bytes(v->stored) != 2))
+        return "a parameter can be stored as f32, f16 or bf16 only";
     if (v->within.of && (v->op != GRAPH_INPUT || v->sums)) return "only an array of the caller can be within another";
     const char *const wrong = within_check(m, &v->within, v->rank, v->axes);
     if (wrong) return wrong;

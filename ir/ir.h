@@ -462,7 +462,9 @@ struct value {
     bool by_name; /* used by a real PARAM: if true, EXPR_ELEMENT may read elements, by the parameter's name */
     /* Used by INPUT. If true, the elements are sums that another program of the kernel computes. */
     bool sums;
-    enum dtype stored;    /* used by INPUT: the type in memory. F32 means the type of the module */
+    /* The type in memory. F32 means the type of the module for an INPUT, and that of sums for a PARAM. The type of a
+       PARAM has 16 bits. */
+    enum dtype stored;
     struct within within; /* used by INPUT */
     int rank;
     int axes[MAX_RANK]; /* in order of storage; the last axis is contiguous */

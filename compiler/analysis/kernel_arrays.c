@@ -386,6 +386,7 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
                                    .access = {ACCESS_READ, ACCESS_READ},
                                    .dtype = value->bytes      ? DTYPE_U8
                                             : value->integers ? DTYPE_I32
+                                            : value->stored   ? value->stored
                                                               : real,
                                    .declared = like_declared(spec, value->name),
                                    .compared = compares_ids(source, value),
@@ -412,6 +413,7 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
         a->access[ENTRY_FORWARD] = ACCESS_NONE;
         a->access[ENTRY_BACKWARD] = ACCESS_WANTED;
         a->gradient_of = n;
+        a->dtype = a->appended = real;
         a->learned = a->rows = a->strided = false;
         a->strides = NULL;
     }

@@ -220,7 +220,7 @@ static void check_shared(void *user, const char *key, const struct expression *e
     for (int k = 0; k < x->decay->elements; k++)
         for (int n = 0; n < e->elements; n++) {
             const struct user_array *const a = x->decay->element[k].array;
-            if (e->element[n].array != a || a->type != ARRAY_REAL) continue;
+            if (e->element[n].array != a || !array_is_real(a)) continue;
             diagnostics_error(x->d, e->at,
                               "the gradient of '%s', which '%s' and 'decay' read, is not compiled yet; pass the array "
                               "twice, under two names",

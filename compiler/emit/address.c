@@ -130,6 +130,26 @@ const char *emit_element(struct emitter *x, const struct ref *r)
     return arena_printf(x->m->arena, "%s[%s]", made, plus + 3);
 }
 
+const char *emit_widened_element(const struct emitter *x, const struct array *a, const char *element)
+{
+    const bool widens = a->kind == ARRAY_PARAM && dtype_is_narrow(a->dtype);
+    return widens ? arena_printf(x->m->arena, "widened_%s(%s)", dtype_name(a->dtype), element) : element;
+}
+
+const char *emit_number_at(struct emitter *x, const struct ref *r)
+{
+    return emit_widened_element(x, &x->l->array[r->of], emit_element(x, r));
+}
+
+const char *emit_numbers_at(struct emitter *x, const struct ref *r)
+{
+    const struct array *const a = &x->l->array[r->of];
+    const char *const address = emit_address(x, r);
+    return a->kind == ARRAY_PARAM && dtype_is_narrow(a->dtype)
+               ? arena_printf(x->m->arena, "widened%s_%s(%s, 0)", emit_type_suffix(x->m, a->dtype), x->suffix, address)
+               : arena_printf(x->m->arena, "load_%s(%s)", x->suffix, address);
+}
+
 /* Returns a reference to rows of prefix sums that may read row -1, the sums before the first token (outer.c). */
 static struct ref with_row_before(const struct emitter *x, struct ref r)
 {

@@ -13,7 +13,7 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
     int lane = s->axes[s->rank - 1];
     const struct axis *axis = &x->m->axis[lane];
     if (!dtype_is_narrow(a->dtype) || ref_axis(from, from->rank - 1) != lane || axis->source != SIZE_CONSTANT ||
-        axis->extent % x->lanes)
+        axis->extent % x->lanes || strcmp(emit_step(x, from, lane), "1") != 0)
         return false;
     emit_line(x, "/* %s = %s, widened */", emit_array(x, to), emit_array(x, from));
     for (int k = 0; k < s->rank; k++) {
@@ -89,13 +89,22 @@ static bool emit_copy_rows(struct emitter *x, const struct stmt *s, bool pads)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
     const int row = s->axes[0], lane = s->axes[s->rank - 1];
-    const bool same = x->l->array[to->of].dtype == x->l->array[from->of].dtype;
-    if (s->rank != 2 || !same || !axis_is_sequence(&x->m->axis[lane]) || emit_apart(x, lane)) return false;
+    const struct array *const a = &x->l->array[from->of];
+    const bool widens = a->kind == ARRAY_PARAM && dtype_is_narrow(a->dtype) &&
+                        dtype_bytes(x->l->array[to->of].dtype) == 4,
+               same = x->l->array[to->of].dtype == a->dtype;
+    if (s->rank != 2 || (!same && !widens) || !axis_is_sequence(&x->m->axis[lane]) || emit_apart(x, lane)) return false;
     if (strcmp(emit_step(x, from, lane), "1") != 0 || strcmp(emit_step(x, to, lane), "1") != 0) return false;
     const char *r = x->m->axis[row].name, *l = x->m->axis[lane].name, *lanes = emit_range(x, lane);
     emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", r, emit_first(x, row), r, emit_end(x, row), r);
-    emit_line(x, "    for (int64_t %s = 0; %s < %s; %s++)", l, l, lanes, l);
-    emit_line(x, "        %s = %s;", emit_element(x, to), emit_element(x, from));
+    if (widens) {
+        emit_line(x, "    int64_t %s = 0;", l);
+        emit_line(x, "    for (; %s + %d <= %s; %s += %d)", l, x->lanes, lanes, l, x->lanes);
+        emit_line(x, "        store_%s(%s, %s);", x->suffix, emit_address(x, to), emit_numbers_at(x, from));
+        emit_line(x, "    for (; %s < %s; %s++)", l, lanes, l);
+    } else
+        emit_line(x, "    for (int64_t %s = 0; %s < %s; %s++)", l, l, lanes, l);
+    emit_line(x, "        %s = %s;", emit_element(x, to), emit_number_at(x, from));
     if (pads) {
         emit_line(x, "    for (int64_t %s = %s; %s < round_up(%s, %d); %s++)", l, lanes, l, lanes, x->lanes, l);
         emit_line(x, "        %s = 0;", emit_element(x, to));
@@ -203,7 +212,7 @@ static const char *element_by_lane(struct emitter *x, const struct ref *from, in
     emit_line(x, "%*sint64_t %s[%lld];", depth, "", name, (long long)lanes);
     emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s++) %s[%s] = %s;", depth, "", l, l, emit_end(x, lane), l, name, l,
               bracket + 1);
-    return arena_printf(x->m->arena, "%s[%s[%s]]", element, name, l);
+    return emit_widened_element(x, &x->l->array[from->of], arena_printf(x->m->arena, "%s[%s[%s]]", element, name, l));
 }
 
 /* Prints a copy at computed subscripts. The lanes are the innermost loop. If `pads`, zeros fill the last vector of
@@ -224,7 +233,7 @@ static void emit_copy_computed(struct emitter *x, const struct stmt *s, bool pad
         emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++) {", 4 * k, "", axis, emit_first(x, s->axes[k]), axis,
                   emit_end(x, s->axes[k]), axis);
     }
-    const char *const value = x->parts ? element_by_lane(x, from, lane, lanes, depth) : emit_element(x, from);
+    const char *const value = x->parts ? element_by_lane(x, from, lane, lanes, depth) : emit_number_at(x, from);
     x->parts = 0;
     emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++) %s = %s;", depth, "", l, emit_first(x, lane), l,
               emit_end(x, lane), l, element, value);
@@ -301,8 +310,9 @@ static void copy(struct emitter *x, const struct stmt *s)
     if (by_rows)
         emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++)", 4 * (s->rank - 1), "", l, emit_first(x, lane), l,
                   emit_end(x, lane), l);
-    const char *value = dtype_is_narrow(x->l->array[from->of].dtype) ? emit_widened(x, from, "element")
-                                                                     : emit_element(x, from);
+    const struct array *const given = &x->l->array[from->of];
+    const char *value = dtype_is_narrow(given->dtype) && given->kind != ARRAY_PARAM ? emit_widened(x, from, "element")
+                                                                                    : emit_number_at(x, from);
     if (dtype_bytes(x->l->array[to->of].dtype) == 2) value = arena_printf(x->m->arena, "narrowed(%s)", value);
     if (pads) value = arena_printf(x->m->arena, "%s < %s ? %s : 0", l, emit_end(x, lane), value);
     emit_line(x, "%*s%s = %s;", 4 * s->rank, "", emit_element(x, to), value);

@@ -95,6 +95,10 @@ static void set_storage(struct template_names *t, const struct spec *spec)
         f16 |= widens_f16(type[k]);
         bf16 |= type[k] == DTYPE_BF16;
     }
+    for (int k = 0; k < spec->arrays.count; k++) {
+        f16 |= array_stored(&spec->arrays.array[k]) == DTYPE_F16;
+        bf16 |= array_stored(&spec->arrays.array[k]) == DTYPE_BF16;
+    }
     template_set_number(t, "WIDENS", f16 || bf16 || dtype_is_narrow(spec->dtype));
     template_set_number(t, "WIDENS_F16", f16);
     template_set_number(t, "WIDENS_BF16", bf16);

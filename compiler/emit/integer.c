@@ -204,7 +204,7 @@ const char *emit_element_by_name(struct emitter *x, const struct expr *e, int la
                                emit_size(x->m, a->axes[k]), emit_stride_of_caller(x, a, k));
         if (one) made = made ? arena_printf(x->m->arena, "%s + %s", made, one) : one;
     }
-    return arena_printf(x->m->arena, "%s[%s]", name, made ? made : "0");
+    return emit_widened_element(x, a, arena_printf(x->m->arena, "%s[%s]", name, made ? made : "0"));
 }
 
 static const char *ids_of_box(struct emitter *x, const struct array *a, const struct expr *first,

@@ -399,6 +399,12 @@ const char *emit_address(struct emitter *x, const struct ref *r);
 /* Returns a call of `function`, such as "widened", of an element in a type that is widened. */
 const char *emit_widened(struct emitter *x, const struct ref *r, const char *function);
 const char *emit_element(struct emitter *x, const struct ref *r);
+/* Returns C for the element as a number. An element of 16 bits of a parameter is widened. */
+const char *emit_number_at(struct emitter *x, const struct ref *r);
+/* Returns C for neighbouring elements from r on, a vector of numbers. */
+const char *emit_numbers_at(struct emitter *x, const struct ref *r);
+/* Returns C that widens an element with this C. The array's elements have 16 bits, or are numbers already. */
+const char *emit_widened_element(const struct emitter *x, const struct array *a, const char *element);
 /* Returns the reference as it is read: rows of prefix sums can begin before the first token (outer.c). */
 struct ref emit_read(const struct emitter *x, const struct ref *r);
 /* Returns C for an EXPR_ELEMENT. If `lane` is not -1, it is the axis of the lanes, and the C is for one of them,

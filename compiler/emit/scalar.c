@@ -175,9 +175,8 @@ static struct term load(struct nest *n, int operand)
     const struct array *a = &x->l->array[r->of];
     bool vector = n->lane >= 0 && ref_uses_axis(r, n->lane);
     if (n->fresh[operand]) return (struct term){n->fresh[operand], KIND_REAL, vector, false};
-    const char *address = emit_address(x, r);
-    if (vector) return (struct term){scalar_format(n, "load_%s(%s)", x->suffix, address), KIND_REAL, true, false};
-    return (struct term){emit_element(x, r), a->kind == ARRAY_TABLE ? KIND_DOUBLE : KIND_REAL, false, false};
+    if (vector) return (struct term){emit_numbers_at(x, r), KIND_REAL, true, false};
+    return (struct term){emit_number_at(x, r), a->kind == ARRAY_TABLE ? KIND_DOUBLE : KIND_REAL, false, false};
 }
 
 /* Returns C for the minimum or maximum of two scalars. Unlike fmin and fmax, it keeps NaN. */

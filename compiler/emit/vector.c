@@ -354,6 +354,23 @@ static void set_cases(struct template_names *x, const char *name, int rows, cons
     text_free(&cases);
 }
 
+/* Sets the types of elements that the caller's arrays of reals have, each once. Returns their number. */
+static int types_in_memory(const struct spec *spec, enum dtype type[DTYPE_COUNT])
+{
+    bool has[DTYPE_COUNT] = {false};
+    int types = 0;
+    for (int k = -3; k < spec->arrays.count; k++) {
+        const enum dtype one = k == -3   ? spec->dtype
+                               : k == -2 ? spec->k_storage
+                               : k == -1 ? spec->v_storage
+                                         : array_stored(&spec->arrays.array[k]);
+        if ((k > -3 && !one) || has[one]) continue; /* F32: the type of the spec */
+        has[one] = true;
+        type[types++] = one;
+    }
+    return types;
+}
+
 void emit_vector_functions(const struct emitter *e, const char *code, struct text *out)
 {
     struct arena *arena = e->m->arena;
@@ -378,10 +395,10 @@ void emit_vector_functions(const struct emitter *e, const char *code, struct tex
             pieces_add(all, template_fill(&x, kernel_matrix), false);
     }
     const struct spec *const spec = e->c->spec;
-    const enum dtype type[] = {e->m->dtype, spec->k_storage, spec->v_storage};
-    for (int k = 0; k < 3; k++) {
+    enum dtype type[DTYPE_COUNT];
+    const int types = types_in_memory(spec, type);
+    for (int k = 0; k < types; k++) {
         struct template_names x = {.arena = arena};
-        if (k && (!type[k] || (k == 2 && type[2] == type[1]))) continue;
         set_product(&x, e, false);
         set_stored(&x, e, type[k]);
         set_all(&x, e);

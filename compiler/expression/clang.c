@@ -483,7 +483,7 @@ static struct typed lower_element(const struct lowering *x, CXCursor at, struct 
         return nothing;
     }
     if (k == r->elements) r->element[r->elements++] = e;
-    if (e.array->type == ARRAY_REAL) return (struct typed){expr_leaf(x->m, EXPR_OPERAND, k + 1), true};
+    if (array_is_real(e.array)) return (struct typed){expr_leaf(x->m, EXPR_OPERAND, k + 1), true};
     const struct expr *const zero = expr_int(x->m, 0), *const id = expr_id(x->m, EXPR_ID, e.array->name,
                                                                            expr_int(x->m, k), zero, NULL);
     return (struct typed){e.array->type == ARRAY_BOOL ? make(x, EXPR_LT, zero, id) : id, false};

@@ -9,7 +9,7 @@ enum array_extent { EXTENT_NUMBER, EXTENT_B, EXTENT_H, EXTENT_G, EXTENT_NQ, EXTE
 struct user_array {
     const char *name;
     struct position at;
-    enum array_type { ARRAY_REAL, ARRAY_INT, ARRAY_BOOL } type;
+    enum array_type { ARRAY_REAL, ARRAY_INT, ARRAY_BOOL, ARRAY_F16, ARRAY_BF16 } type;
     bool learned;
     enum array_initial { ARRAY_ZEROS, ARRAY_ONES, ARRAY_NORMAL } initial;
     int rank;
@@ -24,6 +24,9 @@ struct user_arrays {
     struct user_array *array;
 };
 const char *array_extent_name(enum array_extent extent); /* The result is "Nk", for example, or "" for EXTENT_NUMBER. */
+bool array_is_real(const struct user_array *a);          /* true for real numbers in any type */
+/* Returns the type of real elements in memory. F32 means the type in which the kernel computes. */
+enum dtype array_stored(const struct user_array *a);
 
 /* An element of an array in an expression. `offset` and `at` are the place where the element occurs first. */
 struct element {

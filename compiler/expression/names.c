@@ -100,3 +100,13 @@ void expression_list_functions(struct text *out, const char *between)
         any = true;
     }
 }
+
+bool array_is_real(const struct user_array *a)
+{
+    return a->type == ARRAY_REAL || array_stored(a) != DTYPE_F32;
+}
+
+enum dtype array_stored(const struct user_array *a)
+{
+    return a->type == ARRAY_BF16 ? DTYPE_BF16 : a->type == ARRAY_F16 ? DTYPE_F16 : DTYPE_F32;
+}

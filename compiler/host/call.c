@@ -127,13 +127,24 @@ static int roles_of_call(const struct call *c)
     return c->kind == CALL_BACKWARD ? ROLES : ROLE_DOUT;
 }
 
-double call_param_bytes(const struct attn_param *p, const struct attn_problem *problem)
+static double elements_of_param(const struct attn_param *p, const struct attn_problem *problem)
 {
     int64_t shape[4];
-    double bytes = (double)attn_dtype_size(p->dtype);
+    double elements = 1;
     attn_param_shape(p, problem, shape);
-    for (int k = 0; k < p->rank; k++) bytes *= (double)shape[k];
-    return bytes;
+    for (int k = 0; k < p->rank; k++) elements *= (double)shape[k];
+    return elements;
+}
+
+double call_param_bytes(const struct attn_param *p, const struct attn_problem *problem)
+{
+    return (double)attn_dtype_size(p->dtype) * elements_of_param(p, problem);
+}
+
+double call_gradient_bytes(const struct attn_kernel *kernel, const struct attn_param *p,
+                           const struct attn_problem *problem)
+{
+    return (kernel->dtype == ATTN_F64 ? sizeof(double) : sizeof(float)) * elements_of_param(p, problem);
 }
 
 void call_arrays_free(struct call_arrays *a)
@@ -215,11 +226,14 @@ static void fill_param(const struct attn_param *p, const int64_t *shape, void *d
     fill(p->dtype, seed, p->name, data, bytes);
     bool weight = strstr(p->name, ".weight") != NULL, bias = strstr(p->name, ".bias") != NULL;
     double scale = weight || bias ? 0.1 : p->rank == 2 ? 1 / sqrt((double)shape[0]) : 1, shift = weight ? 1 : 0;
-    for (size_t k = 0; k < count && (scale < 1 || shift > 0); k++)
-        if (p->dtype == ATTN_F64)
-            ((double *)data)[k] = shift + scale * ((double *)data)[k];
-        else
-            ((float *)data)[k] = (float)(shift + scale * (double)((float *)data)[k]);
+    for (size_t k = 0; k < count && (scale < 1 || shift > 0); k++) switch (p->dtype) {
+        case ATTN_F64: ((double *)data)[k] = shift + scale * ((double *)data)[k]; break;
+        case ATTN_BF16:
+            ((uint16_t *)data)[k] = attn_bf16(shift + scale * attn_bf16_value(((uint16_t *)data)[k]));
+            break;
+        case ATTN_F16: ((uint16_t *)data)[k] = attn_f16(shift + scale * attn_f16_value(((uint16_t *)data)[k])); break;
+        default: ((float *)data)[k] = (float)(shift + scale * (double)((float *)data)[k]); break;
+        }
 }
 
 /* Makes all parameters, with the kernel's params_init or fill_param. Returns 0 or ATTN_E... */
@@ -263,7 +277,8 @@ double call_lacks(const struct call *c)
         const struct attn_param *param = &c->kernel->param[k];
         const double array = call_param_bytes(param, &problem);
         bytes += param->random ? 0 : array;
-        bytes += c->kind == CALL_BACKWARD && attn_param_learned(param) ? array : 0;
+        if (c->kind == CALL_BACKWARD && attn_param_learned(param))
+            bytes += call_gradient_bytes(c->kernel, param, &problem);
     }
     return bytes;
 }
@@ -295,7 +310,7 @@ static bool make_gradients(struct call *c)
     for (int k = 0; k < c->kernel->params && c->gradients; k++) {
         const struct attn_param *param = &c->kernel->param[k];
         if (!attn_param_learned(param)) continue;
-        c->gradients[count] = attn_alloc((size_t)call_param_bytes(param, &c->problem));
+        c->gradients[count] = attn_alloc((size_t)call_gradient_bytes(c->kernel, param, &c->problem));
         if (!c->gradients[count++]) return false;
     }
     return c->gradients != NULL;

@@ -120,6 +120,9 @@ double call_array_bytes(const struct attn_kernel *kernel, enum call_kind kind, c
 enum attn_dtype call_array_dtype(const struct attn_kernel *kernel, enum call_kind kind, enum call_role role);
 /* Returns the size in bytes of a parameter or its gradient. */
 double call_param_bytes(const struct attn_param *p, const struct attn_problem *problem);
+/* Returns the bytes of the gradient with respect to a parameter, which has the type of sums. */
+double call_gradient_bytes(const struct attn_kernel *kernel, const struct attn_param *p,
+                           const struct attn_problem *problem);
 size_t call_workspace(const struct call *c);
 /* Returns the bytes that call_prepare would allocate. */
 double call_lacks(const struct call *c);

@@ -85,7 +85,7 @@ static struct stmt *copy_into(struct walk *x, struct array tile, const struct re
     const struct array *const array = &l->array[from->of];
     struct stmt *const copy = stmt_new(l, LOOPS_COPY);
     tile.kind = ARRAY_TILE;
-    tile.dtype = array->dtype;
+    tile.dtype = dtype_is_integer(array->dtype) ? array->dtype : dtype_of_sums(array->dtype);
     tile.offset = -1;
     tile.name = loops_unused_name(l, arena_printf(l->module->arena, "%s_at", array->name));
     copy->rank = tile.rank;

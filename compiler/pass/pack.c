@@ -238,6 +238,7 @@ static void walk(const struct compilation *c, struct stmt **body, struct stmt **
                 continue;
             }
             if (k == 1 && (along_sum(c, s) || (widening && narrow && widens(c, s)))) continue;
+            if (widening && s->op == LOOPS_MAP && a->kind == ARRAY_PARAM) continue; /* a map widens what it reads */
             const bool vectors = extent && ref_uses_axis(r, lane); /* false: the copy keeps the order of axes */
             if (widening && narrow)
                 read_copy(l, loops, depth, r, vectors ? lane : -1, vectors ? extent : 0);

@@ -152,7 +152,7 @@ static void bound_tiles(struct compilation *c)
 static bool widens_inputs(const struct graph *g)
 {
     bool any = dtype_is_narrow(g->module->dtype);
-    for (int v = 0; v < g->values; v++) any |= dtype_is_narrow(g->value[v].stored);
+    for (int v = 0; v < g->values; v++) any |= g->value[v].op == GRAPH_INPUT && dtype_is_narrow(g->value[v].stored);
     return any;
 }
 

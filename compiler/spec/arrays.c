@@ -83,7 +83,7 @@ static void check_gradients(struct spec_reader *r, const struct yaml *node)
     for (int k = 0; k < all->count; k++)
         for (int n = 0; n < all->count; n++) {
             const char *const of = all->array[n].name, *const name = all->array[k].name;
-            if (all->array[n].type != ARRAY_REAL || name[0] != 'd' || strcmp(name + 1, of) != 0) continue;
+            if (!array_is_real(&all->array[n]) || name[0] != 'd' || strcmp(name + 1, of) != 0) continue;
             int key = 0;
             while (node->key[key]->text != name) key++;
             spec_error(r, node->key[key], "'arrays': the gradient of '%s' is named '%s'; choose another name", of,

@@ -172,6 +172,18 @@ static void check_storage(struct spec_reader *r)
     }
 }
 
+/* Reports arrays of 16 bits in a kernel that computes in f64. */
+static void check_arrays(struct spec_reader *r)
+{
+    struct yaml *const arrays = yaml_get(r->root, "arrays");
+    for (int k = 0; r->spec->dtype == DTYPE_F64 && arrays && k < arrays->count; k++) {
+        struct yaml *const type = yaml_get(arrays->item[k], "type");
+        if (!is_choice(type, "f16") && !is_choice(type, "bf16")) continue;
+        spec_error(r, type, "an array of 16 bits needs a kernel that computes in f32");
+        spec_place(r, yaml_get(r->root, "dtype"), "'dtype'");
+    }
+}
+
 static void check_similarity(struct spec_reader *r)
 {
     struct yaml *similarity = yaml_get(r->root, "similarity"), *options = choice_options(similarity);
@@ -293,6 +305,7 @@ void spec_check(struct spec_reader *r, const char *file)
     check_rope(r);
     check_values(r);
     check_storage(r);
+    check_arrays(r);
     check_similarity(r);
     check_project(r);
     check_dropout(r);

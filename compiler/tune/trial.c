@@ -253,9 +253,10 @@ static bool written(const struct call *c, int number, struct written *w)
     for (int k = 0, learned = 0; k < c->kernel->params && backward; k++) {
         const struct attn_param *param = &c->kernel->param[k];
         if (!attn_param_learned(param) || learned++ != number - shared) continue;
-        const size_t bytes = (size_t)call_param_bytes(param, p);
+        const enum attn_dtype dtype = c->kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+        const size_t bytes = (size_t)call_gradient_bytes(c->kernel, param, p);
         *w = (struct written){
-            c->gradients[learned - 1], bytes, param->dtype, 1, (int64_t)(bytes / attn_dtype_size(param->dtype)), true};
+            c->gradients[learned - 1], bytes, dtype, 1, (int64_t)(bytes / attn_dtype_size(dtype)), true};
         return true;
     }
     return false;

@@ -125,7 +125,7 @@ static const struct expr *clamped(struct builder *x, const struct expr *at, int 
 /* Returns the element as an expression that names the array. */
 static const struct expr *named_element(struct builder *x, const struct user_array *a, const struct ref *r)
 {
-    const enum expr_op op = a->type == ARRAY_REAL ? EXPR_ELEMENT : EXPR_ID;
+    const enum expr_op op = array_is_real(a) ? EXPR_ELEMENT : EXPR_ID;
     const struct value *const v = &x->g->value[r->of];
     const struct expr *row = build_integer(x, 0);
     for (int k = 0; k + 1 < r->rank; k++)
@@ -139,8 +139,11 @@ static int parameter_of(struct builder *x, const struct user_array *a)
         [ARRAY_ZEROS] = INITIAL_ZEROS, [ARRAY_ONES] = INITIAL_ONES, [ARRAY_NORMAL] = INITIAL_NORMAL};
     int axes[MAX_RANK];
     const int rank = axes_of(x, a, axes);
-    if (a->type == ARRAY_REAL)
-        return build_param(x, a->name, a->learned ? initial[a->initial] : INITIAL_GIVEN, rank, axes);
+    if (array_is_real(a)) {
+        const int param = build_param(x, a->name, a->learned ? initial[a->initial] : INITIAL_GIVEN, rank, axes);
+        x->g->value[param].stored = array_stored(a);
+        return param;
+    }
     const int v = graph_find(x->g, a->name);
     return v >= 0 ? v : graph_ids(x->g, a->name, rank, axes, a->type == ARRAY_BOOL);
 }
@@ -177,7 +180,7 @@ const struct expr *build_element(struct builder *x, struct operands *operands, c
                                  const struct expr *const *at)
 {
     const struct ref r = reference(x, a, at);
-    return a->type == ARRAY_REAL ? build_read(x, operands, r) : named_element(x, a, &r);
+    return array_is_real(a) ? build_read(x, operands, r) : named_element(x, a, &r);
 }
 
 const struct expr *build_element_by_name(struct builder *x, const struct user_array *a, const struct expr *const *at)

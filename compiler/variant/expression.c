@@ -223,7 +223,7 @@ static const struct expr *with_elements(struct builder *x, const struct expressi
             at[n] = copy(x, sub, &own);
         }
         leaves->subscript = false;
-        const bool real = element->array->type == ARRAY_REAL;
+        const bool real = array_is_real(element->array);
         if (real && in_subscript(e, k)) leaves->by_name[k] = build_element_by_name(x, element->array, at);
         if (!real || uses_element(e->value, k)) leaves->element[k] = build_element(x, operands, element->array, at);
     }

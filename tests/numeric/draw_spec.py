@@ -398,7 +398,18 @@ def draw_spec(rng, numbers):
     truncated(spec)
     angles(spec)
     storage(spec)
+    narrow(spec)
     return spec
+
+
+def narrow(spec):
+    """Stores some arrays of real numbers in 16 bits. The random numbers depend only on the spec, as in decay()."""
+    rng = random.Random('narrow %s' % spec)
+    if spec.get('dtype') == 'f64' or rng.random() < 0.5: return
+    for array in spec.get('arrays', {}).values():
+        if array.get('type', 'real') != 'real' or rng.random() < 0.3: continue
+        array['type'] = rng.choice(['f16', 'bf16'])
+        array.pop('learned', None)
 
 
 def draw(seed, number, numbers):

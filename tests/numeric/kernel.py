@@ -251,7 +251,8 @@ class Kernel:
                 continue
             kind = {3: np.float64, 4: np.int32, 5: np.uint8}.get(param.dtype, np.float32)
             x = P[name]
-            if x.dtype != kind: x = np.ascontiguousarray(x, kind)
+            if param.dtype in (1, 2): x = halved(x, param.dtype)
+            elif x.dtype != kind: x = np.ascontiguousarray(x, kind)
             if param.strides < self.about.strides_bytes:
                 at = (ctypes.c_int64 * max(1, x.ndim)).from_buffer(strides, param.strides)
                 for k in range(x.ndim): at[k] = x.strides[k] // x.itemsize if any(x.strides) else BROADCAST if x.size else 0
@@ -274,6 +275,14 @@ class Kernel:
         if self.stored == 'bf16':
             return (x.astype(np.uint32) << np.uint32(16)).view(np.float32)
         return x.astype(self.dtype)
+
+
+def halved(x, dtype):
+    """Returns an array of the 16 bits of its elements, with the axes in the same order in memory."""
+    if dtype == 2: return x.astype(np.float16)
+    made = np.empty_like(x, np.float32)
+    made[...] = rounded(x, 'bf16')
+    return (made.view(np.uint32) >> np.uint32(16)).astype(np.uint16)
 
 
 class Pages(ctypes.Structure):

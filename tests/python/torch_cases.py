@@ -536,6 +536,36 @@ def formulas_read_arrays(folder):
 
 
 @case
+def arrays_of_16_bits(folder):
+    """Kernels read them as they are: results and gradients are those of the same numbers in f32."""
+    q, k, v = tensors(grad=True)
+    heads, n_q, n_k = q.shape[1], q.shape[2], k.shape[2]
+    for dtype in torch.bfloat16, torch.float16:
+        pairs, table = (torch.randn(*shape).to(dtype) for shape in ((2, heads, n_q, n_k), (heads, 9)))
+        turned = pairs.transpose(2, 3).contiguous().transpose(2, 3)
+        for inner in torch.float32, dtype:
+            given = [a.detach().to(inner) for a in (q, k, v)]
+            score, results = 'c * s + pairs[b][h][row][j] + table[h][i - j + 4]', []
+            for to, of_pairs in (torch.float32, pairs), (dtype, pairs), (dtype, turned):
+                leaves = [a.detach().clone().requires_grad_() for a in (*given, of_pairs.to(to), table.to(to))]
+                for _ in range(3):   # repeated calls take other ways
+                    out = attnc.attention(*leaves[:3], score=score,
+                                          arrays={'pairs': leaves[3], 'table': leaves[4], 'c': 0.75})
+                    gradients = torch.autograd.grad(out.float().square().sum(), leaves)
+                check(all(g.dtype == a.dtype for g, a in zip(gradients, leaves)), 'a gradient of another type')
+                results.append([out.detach(), *gradients])
+            for name, wanted, *others in zip(('out', 'dq', 'dk', 'dv', 'dpairs', 'dtable'), *results):
+                for other in others:
+                    close(other.float(), wanted.to(other.dtype).float(), 0, '%s of %s in %s' % (name, dtype, inner))
+    made = attnc.kernel({'name': 'halves', 'similarity': {'softmax': {'modify': 'c * s'}}, 'shape': {'head_dim': 8},
+                         'arrays': {'c': {'shape': [], 'type': 'bf16'}}})
+    for c in 0.75, 1.0, torch.tensor(0.75, dtype=torch.bfloat16):
+        with torch.no_grad():
+            close(made(q, k, v, c=c), attnc.attention(q, k, v, score='%r * s' % float(c)), 1e-6, 'a number')
+    refuses(lambda: made(q, k, v, c=torch.tensor(0.75)), TypeError, 'c is float32; halves takes bfloat16 or uint16')
+
+
+@case
 def tables_of_tiles(folder):
     """Masks with tables of their tiles give the same bits: eager and compiled, with gradients, and in a module."""
     made, seen = masked()

@@ -487,6 +487,32 @@ def narrow_types(folder):
 
 
 @case
+def masks_of_16_bits(folder):
+    """In a 16-bit model, kernels read a bias or mask that is added to logits as it is; -inf hides a key."""
+    from attnc import _model_attention as ways
+    draws = torch.Generator().manual_seed(3)
+    q, k, v = (torch.randn(2, 4, n, 8, generator=draws) for n in (19, 37, 37))
+    bias = torch.randn(1, 4, 19, 37, generator=draws)
+    added = torch.zeros(2, 1, 19, 37)
+    added[0, :, :, 5:9], added[1, :, :, 20:], added[1, :, 3] = -torch.inf, torch.finfo(torch.bfloat16).min, -torch.inf
+    for dtype in torch.bfloat16, torch.float16:
+        given = [a.to(dtype) for a in (q, k, v)]
+        for more, mask in ({}, added.clamp(min=torch.finfo(dtype).min)), ({'position_bias': bias}, None), (
+                {'position_bias': bias}, added):
+            narrow = {word: a.to(dtype) for word, a in more.items()}
+            wide = {word: a.float() for word, a in narrow.items()}
+            of_narrow, of_wide = (None if mask is None else mask.to(dtype).to(kind) for kind in (dtype, torch.float32))
+            module = torch.nn.Module()
+            module.is_causal = False
+            one = ways.attention(module, *given, of_narrow, **narrow)[0]
+            sums = None if mask is None else of_wide if not more else (narrow['position_bias'] + of_narrow).float()
+            other = ways.attention(module, *given, sums, **({} if mask is not None and more else wide))[0]
+            seen = slice(None) if mask is None else [n for n in range(19) if n != 3]
+            near(one[:, seen], other[:, seen], str((dtype, list(more))), 0.02)
+            check(bool(one.isfinite().all()), 'a row that sees no key')
+
+
+@case
 def autocast(folder):
     given = inputs('Llama', 'left')
     with torch.autocast('cpu', torch.bfloat16):

@@ -122,7 +122,8 @@ void check_fill(struct sample *s, const struct unit *p, const struct problem_siz
             if (norm) x *= 0.1;
             if (decays) x = -0.1 * fabs(x);
             if (matrix) x /= sqrt((double)axis_extent(g->module, value->axes[0], size));
-            data[k] = check_as_stored(x, array->place == PLACE_ARGUMENT ? array->appended : DTYPE_F32);
+            const bool typed = array->place == PLACE_ARGUMENT || dtype_is_narrow(array->dtype);
+            data[k] = check_as_stored(x, typed ? array->appended : DTYPE_F32);
         }
         if (array->dtype != array->appended) {
             const int64_t elements = array_row_elements(array);

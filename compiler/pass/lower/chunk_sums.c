@@ -165,7 +165,7 @@ static int array_of(const struct lowering *x, const struct value *v)
         if (x->l->array[k].kind == ARRAY_PARAM && strcmp(x->l->array[k].name, v->name) == 0) return k;
     struct array a = {.kind = ARRAY_PARAM,
                       .name = v->name,
-                      .dtype = dtype_of_sums(x->m->dtype),
+                      .dtype = v->stored ? v->stored : dtype_of_sums(x->m->dtype),
                       .rank = v->rank,
                       .by_name = v->by_name,
                       .offset = -1};

@@ -253,6 +253,7 @@ void lower_array(struct lowering *x, int number, enum array_kind kind)
     a.sums = v->sums;
     a.within = v->within;
     if (kind == ARRAY_INPUT && array_of_elements(x->l, &a) && !a.sums) a.dtype = v->stored ? v->stored : x->m->dtype;
+    if (kind == ARRAY_PARAM && v->stored) a.dtype = v->stored;
     if (kind == ARRAY_TABLE) a.dtype = DTYPE_F64;
     if (v->integers) a.dtype = v->bytes ? DTYPE_U8 : DTYPE_I32;
     for (int k = 0; k < x->l->arrays; k++) /* another group's loops may have made the array */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import struct
 import sys
 from typing import Any, Sequence
 
@@ -18,6 +19,12 @@ _BLOCKS = {"i8_32": (32, 36), "i8_64": (64, 68), "q8_0": (32, 34), "q4_0": (32, 
 _BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "uint16": 2, "int32": 4, "bool": 1, "uint8": 1,
           "float8_e4m3fn": 1}
 _INTEGERS = ("i32", "u8")
+_HALVES = ("f16", "bf16")
+
+
+def gradient_type(kind: str) -> str:
+    """Returns the type of the gradient with respect to a parameter of this type."""
+    return "f32" if kind in _HALVES else kind
 
 
 def row_units(kind: str, elements: int) -> int:
@@ -56,15 +63,36 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) or _is(value, "numpy", "floating") or _is(value, "numpy", "integer")
 
 
+class _Half:
+    """The memory of a number in f16 or bf16."""
+
+    def __init__(self, dtype: str) -> None:
+        self.bits, self.dtype = ctypes.c_uint16(), dtype
+
+    def _set(self, number: float) -> None:
+        if self.dtype == "f16":
+            try:
+                self.bits.value = struct.unpack("=H", struct.pack("=e", number))[0]
+            except OverflowError:  # too large: infinity
+                self.bits.value = 0xfc00 if number < 0 else 0x7c00
+        else:
+            bits = struct.unpack("=I", bytes(ctypes.c_float(number)))[0]
+            self.bits.value = bits >> 16 | 0x40 if number != number else bits + 0x7fff + (bits >> 16 & 1) >> 16
+
+    value = property(fset=_set)
+
+
 class _Number:
     """A number that is stored like an array without axes."""
 
     def __init__(self, value: Any, dtype: str) -> None:
         kind: Any = {"f64": ctypes.c_double, "i32": ctypes.c_int32}.get(dtype, ctypes.c_float)
-        self.memory: Any = kind(value)
-        sign = "<" if sys.byteorder == "little" else ">"
-        self.__array_interface__ = {"data": (ctypes.addressof(self.memory), False), "shape": (), "version": 3,
-                                    "typestr": f"{sign}{'i' if dtype == 'i32' else 'f'}{ctypes.sizeof(self.memory)}"}
+        self.memory: Any = _Half(dtype) if dtype in _HALVES else kind()
+        self.memory.value = value
+        place = self.memory.bits if dtype in _HALVES else self.memory
+        sign, letter = "<" if sys.byteorder == "little" else ">", {"i32": "i", "bf16": "u"}.get(dtype, "f")
+        self.__array_interface__ = {"data": (ctypes.addressof(place), False), "shape": (), "version": 3,
+                                    "typestr": f"{sign}{letter}{ctypes.sizeof(place)}"}
 
 
 def _has_tangent(tensor: Any) -> bool:

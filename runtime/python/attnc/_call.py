@@ -13,7 +13,7 @@ import warnings
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from ._arrays import (_aligned, _Array, _BYTES, _check_contiguous, check_heads, _compact, _empty, _expect, _INTEGERS,
-                      _is, _is_number, _Number, _OTHER_NAMES, _overlap, _result, _strides, _strides_of_array,
+                      gradient_type, _is, _is_number, _Number, _OTHER_NAMES, _overlap, _result, _strides, _strides_of_array,
                       row_units, words_of_heads)
 from ._header import _DTYPES, _ERRORS, _Kernel, _Param, _Problem
 from ._repeat import _calls, key_of, Saved
@@ -313,7 +313,7 @@ class Binding:
             if "d" + word in wanted:
                 like = next(array for array in call.read if array.name == word)
                 parameters[number] = call.writes("d" + word, gradients.get("d" + word), call.given[p.name], like,
-                                                 p.shape, p.dtype).address
+                                                 p.shape, gradient_type(p.dtype)).address
         if saved is not None:
             saved._give(call)
         results = call.run(self.kernel.backward, self.kernel.backward_workspace, *(array.address for array in arrays),
@@ -504,7 +504,8 @@ class _Call:
         """Adds an output: `value`, or a new array like `like`. Gradients of parameters must be contiguous, because a
         problem has no strides for them."""
         extents = [self.sizes[extent] if isinstance(extent, str) else extent for extent in shape]
-        made = _empty(like, like_array, extents) if value is None else value
+        kind = "float32" if dtype == "f32" else None
+        made = _empty(like, like_array, extents, kind) if value is None else value
         array = _Array(name, made, writable=True, kernel=self.binding.name)
         _expect(self.binding.name, name, array, dtype or self.binding.dtype, shape, self.sizes)
         if hasattr(self.problem, name):

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ._arrays import _HALVES
 from ._kernel import Kernel, kernel
 from ._traits import Traits, spec_of
 
@@ -97,14 +98,16 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
     if key_value_seq_lengths is not None:
         given["until"] = _lengths("key_value_seq_lengths", key_value_seq_lengths, batch)
     extra = seen = None
+    narrow = False
     if bias is not None:
         extra, array = _compact("bias", bias, sizes)
-        given["extra"] = array.astype(reals)
+        narrow = word in _HALVES and array.dtype == q.dtype
+        given["extra"] = array if narrow else array.astype(reals)
     if mask is not None:
         if jnp.asarray(mask).dtype != bool:
             raise TypeError(f"mask is {jnp.asarray(mask).dtype}; expected bool. bias takes numbers that are added to logits")
         seen, given["seen"] = _compact("mask", mask, sizes, always="Nk")
-    attend = _kernel(Traits(extra=extra, seen=seen), head_dim, value_dim, word)
+    attend = _kernel(Traits(extra=extra, seen=seen, narrow=narrow), head_dim, value_dim, word)
     out = attend(*(a.swapaxes(1, 2) for a in (q, k, v)), **given).swapaxes(1, 2)
     if query_seq_lengths is not None:
         there = jnp.arange(n_q) < _lengths("query_seq_lengths", query_seq_lengths, batch)[:, None]

@@ -108,8 +108,10 @@ class _Trace(TorchFunctionMode):
     """Sees every function of torch that is called while a score_mod or a mask_mod runs. If `traced` is true, torch.compile
     is making a graph, and captured tensors have no values yet."""
 
-    def __init__(self, batch: int, heads: int, n_q: int, n_k: int, traced: bool) -> None:
+    def __init__(self, batch: int, heads: int, n_q: int, n_k: int, traced: bool, narrow: bool) -> None:
+        """narrow: whether the kernel can read captured tensors of 16 bits"""
         super().__init__()
+        self.narrow = narrow
         self.traced = traced
         self.captured: dict[int, _Captured] = {}
         row = "i" if n_q == n_k else "row"  # for n_q == n_k, i equals row, and masks of i and j have more fast forms
@@ -187,7 +189,8 @@ class _Trace(TorchFunctionMode):
                     symbol, extent = self.sizes.get(next(iter(words)), ("", 0)) if len(words) == 1 else ("", 0)
                     symbol = symbol if extent == size else ""
                 shape.append(symbol if symbol and symbol not in shape else int(size))
-            made.append((array.name, tuple(shape), _kind_of(array.tensor)))
+            kind = _NARROW.get(array.tensor.dtype, _kind_of(array.tensor)) if self.narrow else _kind_of(array.tensor)
+            made.append((array.name, tuple(shape), kind))
         return tuple(made)
 
     def text(self, formula: str, declared: Sequence[_Declared]) -> str:
@@ -199,7 +202,8 @@ class _Trace(TorchFunctionMode):
 
     def arrays(self, dtype: torch.dtype) -> dict[str, Tensor]:
         kinds = {"bool": torch.bool, "int": torch.int32, "real": torch.float64 if dtype == torch.float64 else torch.float32}
-        return {a.name: a.tensor.to(kinds[_kind_of(a.tensor)]) for a in self.captured.values()}
+        return {a.name: a.tensor if self.narrow and a.tensor.dtype in _NARROW else a.tensor.to(kinds[_kind_of(a.tensor)])
+                for a in self.captured.values()}
 
 
 _traces: list[_Trace] = []
@@ -207,6 +211,9 @@ _traces: list[_Trace] = []
 
 def _active() -> _Trace:
     return _traces[-1]
+
+
+_NARROW = {torch.float16: "f16", torch.bfloat16: "bf16"}
 
 
 def _kind_of(tensor: Tensor) -> str:

@@ -17,7 +17,7 @@ import zlib
 from typing import Any, Iterable, Mapping, Sequence
 
 from ._array import AnyArray, Array
-from ._arrays import _is, _is_number
+from ._arrays import _HALVES, _is, _is_number
 from ._call import Binding, MaskTiles, Outputs, check_threads, tiles_without_kernel
 from ._compiler import Source, Spec, SpecError
 from ._pages import Pages
@@ -36,7 +36,7 @@ class Parameter:
     name: its name in the spec language, such as "features.wq"
     keyword: its name as a keyword argument, such as "features_wq". It ends in "_" if Python or a function uses the plain
         name: "threads_" for an array "threads"
-    dtype: "f32", "f64" or "i32"
+    dtype: "f32", "f64", "f16", "bf16", "i32" or "u8"
     shape: numbers, and names of sizes of a call: "B" batch, "H" heads of q, "G" heads of k and v, "n_q",
         "n_k"; "n_q/64" is the number of blocks of 64 queries, rounded up
     from_seed: how it is generated from a seed, "normal" or "orthogonal"; None: it is not generated
@@ -650,11 +650,13 @@ _Declared = tuple[str, tuple["int | str", ...], str]  # name, shape and type of 
 
 
 def _type_of(array: Any, in_mask: bool) -> str:
-    """Returns the type of an array in a spec. A number is real. In a mask, integers stay."""
+    """Returns the type of an array in a spec. A number is real, and real numbers of 16 bits stay. In a mask, integers
+    stay."""
     if _is_number(array):
         return "int" if in_mask and not isinstance(array, float) else "real"
     dtype = str(array.dtype).removeprefix("torch.")
-    return "bool" if dtype in ("bool", "uint8") else "int" if dtype.startswith("int") else "real"
+    return _FLOATS[dtype] if _FLOATS.get(dtype) in _HALVES else (
+        "bool" if dtype in ("bool", "uint8") else "int" if dtype.startswith("int") else "real")
 
 
 def _declared(formula: str, mask: str, arrays: Mapping[str, Any], q: Any, k: Any) -> tuple[_Declared, ...]:
@@ -721,8 +723,8 @@ def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, sco
     normalize: "sum" (the default), "none", or {"sum_plus": c}
     algorithm: "auto", "quadratic" or "linear"
     arrays: numbers and arrays that `weight`, `score` or `mask` reads, by name: score="s + table[h][i - j + 127]",
-        arrays={"table": table}; mask="seen[b][row][j]", arrays={"seen": seen}. Arrays of numbers are float32 (float64 with float64 q), integers
-        int32, and a given mask bool. A subscript beyond an end reads the element at that end. PyTorch computes
+        arrays={"table": table}; mask="seen[b][row][j]", arrays={"seen": seen}. Arrays of numbers are float32, float16 or
+        bfloat16 (float64 with float64 q), integers int32, and a given mask bool. A subscript beyond an end reads the element at that end. PyTorch computes
         gradients with respect to them. Another number of elements along an axis compiles another kernel, unless the
         subscript is always h, j, b, g or row
     dropout: the probability that a weight is dropped; the others are divided by 1 - dropout. It needs a seed: the same

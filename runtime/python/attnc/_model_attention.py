@@ -19,6 +19,9 @@ from ._traits import _Axes, Traits, spec_of
 from .torch import _WORDS, _constant, _constant_size, _forward, _is_eager, _kernel_of, drawn_seed
 
 
+_NARROW = (torch.bfloat16, torch.float16)
+
+
 @functools.lru_cache(maxsize=None)
 def _known_text(traits: Traits, head_dim: int, value_dim: int, dtype: str) -> str:
     source = Source.of(spec_of(traits, head_dim, value_dim, dtype))
@@ -137,7 +140,8 @@ def _mask_of(given: Any, query: Tensor, key: Tensor, is_causal: bool,
         return _shared_mask(*sizes, torch.is_inference_mode_enabled()) if shares else Mask(*sizes), None
     given = given[..., :n_k]
     if given.dtype != torch.bool:  # the array is added to logits, and -inf would make rows without keys NaN
-        return Mask(query.shape[0], n_q, n_k), given.float().clamp(min=-1e30)
+        narrow = given.dtype == query.dtype and given.dtype in _NARROW
+        return Mask(query.shape[0], n_q, n_k), given if narrow else given.float().clamp(min=-1e30)
     given = given.expand(given.shape[0], given.shape[1], n_q, n_k)
     return Mask(query.shape[0], n_q, n_k, seen=given[:, 0] if given.shape[1] == 1 else given), None
 
@@ -230,6 +234,7 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
     real = torch.float64 if query.dtype == torch.float64 else torch.float32
     numbers: Dict[str, Any] = dict(mask.numbers(query.shape[0]), scale=scale)
     axes: Optional[_Axes] = None
+    narrow = False
     if softcap is not None:
         numbers["cap"] = softcap
     if s_aux is not None:
@@ -237,10 +242,11 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
     if extra is not None:
         sizes = (query.shape[0], query.shape[1], query.shape[2], key.shape[2])
         extra = extra[..., :key.shape[2]]
-        numbers["extra"], axes = _compact(extra.to(real), ["B", "H", "Nq", "Nk"], sizes)
+        narrow = extra.dtype == query.dtype and extra.dtype in _NARROW  # kernels read it as it is
+        numbers["extra"], axes = _compact(extra if narrow else extra.to(real), ["B", "H", "Nq", "Nk"], sizes)
     seen = None if mask.seen is None else ("B", "Nq", "Nk") if mask.seen.dim() == 3 else ("B", "H", "Nq", "Nk")
     traits = Traits(softcap is not None, s_aux is not None, axes, mask.ids is not None, mask.kept is not None, seen,
-                    dropout)
+                    dropout, narrow)
     query, key, value = [a if a.stride(-1) == 1 else a.contiguous() for a in (query, key, value)]
     if _wanted is None and not torch.compiler.is_compiling():
         tensors = [query, key, value, *[a for a in numbers.values() if isinstance(a, Tensor)]]

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 
+from ._arrays import _HALVES
 from ._repeat import _Again
 from ._stored import library_path
 from ._threads import _local, _room
@@ -90,7 +91,7 @@ def _extras(known: _Again, given: Mapping[str, Any], wanted: Sequence[bool]) -> 
             kind = "absent"
         elif p.name not in unaligned:
             kind = {"i32": "integer", "f32": "float", "f64": "double"}.get(p.dtype, "")
-        elif isinstance(value, Tensor) and (value.is_contiguous() or not any(wanted[3:])):
+        elif isinstance(value, Tensor) and (value.is_contiguous() and p.dtype not in _HALVES or not any(wanted[3:])):
             kind = "array"  # gradients with respect to arrays are contiguous
         else:
             kind = ""

@@ -59,7 +59,7 @@ def _translated(query: Tensor, key: Tensor, value: Tensor, score_mod: Optional[C
     """Returns the kernel for a call, and its arrays. If `traced` is true, captured tensors have no values yet."""
     head_dim, dtype = query.shape[3], _FLOATS[str(query.dtype).removeprefix("torch.")]
     batch, heads, n_q = query.shape[:3]
-    trace = _Trace(batch, heads, n_q, key.shape[2], traced)
+    trace = _Trace(batch, heads, n_q, key.shape[2], traced, query.dtype != torch.float64)
     score = Symbol("s", "real")
     if score_mod is not None:
         factor = 1.0 if scale is None else scale * math.sqrt(head_dim)

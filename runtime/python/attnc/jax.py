@@ -17,7 +17,8 @@ import jax
 import jax.numpy as jnp
 from jaxlib import version as jaxlib_version
 
-from ._arrays import _INTEGERS, _is_number, check_heads, heads_of_result, size_of, words_of_heads
+from ._arrays import (_INTEGERS, _is_number, check_heads, gradient_type, heads_of_result, size_of,
+                      words_of_heads)
 from ._call import Binding, MaskTiles
 from ._compiler import CompilerError, compiler
 from ._kernel import Kernel
@@ -153,9 +154,11 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
     learned = [number for number, p in enumerate(kernel.parameters) if p.from_seed is None and p.dtype not in _INTEGERS]
 
     def backward(*arrays: Any) -> Any:
-        like = [*arrays[:3], *(arrays[3 + number] for number in learned)]
+        like = [(a.shape, a.dtype) for a in arrays[:3]]
+        for number in learned:
+            like.append((arrays[3 + number].shape, _DTYPES[gradient_type(kernel.parameters[number].dtype)]))
         return _foreign(kernel._with_gradients(), kernel._gradient_library(),
-                        tuple(_array(a.shape, a.dtype) for a in like), *arrays)
+                        tuple(_array(shape, dtype) for shape, dtype in like), *arrays)
 
     count = 4 + len(shapes)
     merges = not learned  # a gradient of a learned parameter sums over the batch, so batches stay apart
@@ -178,7 +181,7 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
         results = backward_batched(q, k, v, *parameters, out, saved, dout)
         by_parameter: list[Any] = [None] * len(parameters)
         for number, gradient in zip(learned, results[3:]):
-            by_parameter[number] = gradient
+            by_parameter[number] = gradient.astype(parameters[number].dtype)
         return (*results[:3], *by_parameter)
 
     attend.defvjp(attend_forward, attend_backward)

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from . import _autograd
 from . import _kernel as _kernels
-from ._arrays import (_INTEGERS, _OTHER_NAMES, _has_tangent, _is_number, heads_of_result, named, row_units,
+from ._arrays import (_HALVES, _INTEGERS, _OTHER_NAMES, _has_tangent, _is_number, heads_of_result, named, row_units,
                       words_of_heads)
 from ._autograd import OF_PARALLEL, Kept, Way, is_undisturbed, parallel, rows_of, saved_size, within
 from ._call import MaskTiles
@@ -154,9 +154,11 @@ def _(kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, s
       parameters: Sequence[Optional[Tensor]], tables: Sequence[Optional[Tensor]], start: Optional[Tensor],
       seed: Optional[int], wanted: Sequence[bool], drawn: Optional[Tensor]) -> List[Tensor]:
     made = _kernel_of(kernel)
-    learned = [value for p, value in zip(made.parameters, parameters) if _is_learned(p)]
-    return [torch.empty(a.shape, dtype=a.dtype, device=a.device)
-            for a, is_wanted in zip([q, k, v, *learned], wanted) if is_wanted and a is not None]
+    learned = [(value, torch.float32 if p.dtype in _HALVES else None)
+               for p, value in zip(made.parameters, parameters) if _is_learned(p)]
+    return [torch.empty(a.shape, dtype=dtype or a.dtype, device=a.device)
+            for (a, dtype), is_wanted in zip([(q, None), (k, None), (v, None), *learned], wanted)
+            if is_wanted and a is not None]
 
 
 @torch.library.custom_op("attnc::statistics", mutates_args=())
