@@ -289,23 +289,25 @@ bool expr_uses_axis(const struct expr *e, const struct ref *operand, int axis)
     return false;
 }
 
+void value_drop_operands(struct module *m, struct value *map)
+{
+    const struct expr *with[MAX_OPERANDS];
+    int kept = 0;
+    for (int k = 0; k < map->operands; k++) {
+        const struct expr *leaf = expr_leaf(m, EXPR_OPERAND, k);
+        bool used = expr_uses(map->expr, leaf);
+        with[k] = used ? expr_leaf(m, EXPR_OPERAND, kept) : leaf;
+        if (used) map->operand[kept++] = map->operand[k];
+    }
+    if (kept == map->operands) return;
+    map->operands = kept;
+    map->expr = expr_bind(m, map->expr, with);
+}
+
 void graph_drop_operands(struct graph *g)
 {
-    for (int v = 0; v < g->values; v++) {
-        struct value *value = &g->value[v];
-        if (value->op != GRAPH_MAP) continue;
-        const struct expr *with[MAX_OPERANDS];
-        int kept = 0;
-        for (int k = 0; k < value->operands; k++) {
-            const struct expr *leaf = expr_leaf(g->module, EXPR_OPERAND, k);
-            bool used = expr_uses(value->expr, leaf);
-            with[k] = used ? expr_leaf(g->module, EXPR_OPERAND, kept) : leaf;
-            if (used) value->operand[kept++] = value->operand[k];
-        }
-        if (kept == value->operands) continue;
-        value->operands = kept;
-        value->expr = expr_bind(g->module, value->expr, with);
-    }
+    for (int v = 0; v < g->values; v++)
+        if (g->value[v].op == GRAPH_MAP) value_drop_operands(g->module, &g->value[v]);
 }
 
 /* Removes the values that no output needs. If `arrays`, the caller's arrays stay. */

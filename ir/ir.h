@@ -562,7 +562,8 @@ int graph_map_summed(struct graph *g, int v);
 int graph_find(const struct graph *g, const char *name);
 /* Removes values that no output depends on, and renumbers. Integer parameters stay. */
 void graph_sweep(struct graph *g);
-/* Removes operands that the expression of a map does not use. */
+/* Removes operands that the expression of a map, or of all maps, does not use. */
+void value_drop_operands(struct module *m, struct value *map);
 void graph_drop_operands(struct graph *g);
 /* Removes unused operands and values, but keeps inputs and parameters. */
 void graph_sweep_computed(struct graph *g);

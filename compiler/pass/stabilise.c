@@ -19,6 +19,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 /* ---- exponentials in products ---- */
 
@@ -104,6 +105,14 @@ static bool is_factor(const struct expr *e, const struct expr *operand)
     return e == operand || (e->op == EXPR_MUL && (is_factor(e->arg[0], operand) || is_factor(e->arg[1], operand)));
 }
 
+/* Returns a value before `at` that equals v, or -1. */
+static int find_equal(const struct graph *g, int at, const struct value *v)
+{
+    for (int k = 0; k < at; k++)
+        if (graph_value_equal(&g->value[k], v)) return k;
+    return -1;
+}
+
 /* Prepares exponential maps, 2^x * others.
    - If a user multiplies by the map, x becomes a separate value.
    - A map that multiplies by an exponential map inlines it. */
@@ -125,12 +134,12 @@ static void write_out(struct graph *g)
         if (!multiplies || (exponent->op == EXPR_OPERAND && !others)) continue;
         struct value value = g->value[v];
         value.expr = exponent;
-        graph_insert(g, v, value);
-        struct value *map = &g->value[v + 1];
-        struct ref power = graph_ref(g, v, NULL);
-        int number = graph_operand(map, &power);
-        if (number >= 0) map->expr = joined(m, EXPR_MUL, exp2_of(m, expr_leaf(m, EXPR_OPERAND, number)), others);
-        v++;
+        value_drop_operands(m, &value);
+        int of = find_equal(g, v, &value);
+        if (of < 0) graph_insert(g, of = v++, value);
+        struct ref power = graph_ref(g, of, NULL);
+        int number = graph_operand(&g->value[v], &power);
+        if (number >= 0) g->value[v].expr = joined(m, EXPR_MUL, exp2_of(m, expr_leaf(m, EXPR_OPERAND, number)), others);
     }
     for (int v = 0; v < g->values; v++)
         for (int k = 0; g->value[v].op == GRAPH_MAP && k < g->value[v].operands; k++) {
@@ -220,6 +229,61 @@ static void open_products(struct graph *g)
         g->value[++v] = sum;
         v += graph_map_summed(g, v);
     }
+}
+
+/* Returns the terms of the inner sum u if they are 2^exponent * others, and each has one reader. Otherwise NULL. */
+static const struct value *exponential_terms(const struct graph *g, int u, const struct expr **exponent,
+                                             const struct expr **others)
+{
+    const struct value *const sum = &g->value[u];
+    if (sum->op != GRAPH_REDUCE || sum->fold != FOLD_SUM || sum->where || graph_uses(g, u) != 1) return NULL;
+    const int terms = sum->operand[0].of;
+    const struct ref plain = graph_ref(g, terms, NULL);
+    *exponent = exponent_of(g, terms, others);
+    return *exponent && graph_uses(g, terms) == 1 && ref_equal(&plain, &sum->operand[0]) ? &g->value[terms] : NULL;
+}
+
+static bool same_axes(const struct value *a, const struct value *b)
+{
+    return a->rank == b->rank && memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) == 0;
+}
+
+/* Rewrites the sum of 2^x * y plus the sum of 2^x * z, over one axis, as the sum of 2^x * (y + z). The tangent of a
+   product of exponential features has such sums. */
+static void join_inner_sums(struct graph *g)
+{
+    struct module *const m = g->module;
+    for (int v = 0; v < g->values; v++)
+        for (int a = 0; g->value[v].op == GRAPH_MAP && a < g->value[v].operands; a++)
+            for (int b = 0; b < g->value[v].operands; b++) {
+                struct value *const user = &g->value[v];
+                const int u = user->operand[a].of, w = user->operand[b].of;
+                const struct expr *const left = expr_leaf(m, EXPR_OPERAND, a),
+                                         *const right = expr_leaf(m, EXPR_OPERAND, b),
+                                         *const both = expr_make(m, EXPR_ADD, left, right, NULL), *exponent[2],
+                                         *others[2];
+                const struct value *const x = exponential_terms(g, u, &exponent[0], &others[0]),
+                                          *const y = exponential_terms(g, w, &exponent[1], &others[1]);
+                if (!x || !y || x >= y || !expr_uses(user->expr, both)) continue;
+                struct value terms = *x;
+                const struct expr *with[MAX_OPERANDS];
+                struct ref other = user->operand[b];
+                other.of = u;
+                bool alike = same_axes(x, y) && same_axes(&g->value[u], &g->value[w]) &&
+                             ref_equal(&other, &user->operand[a]);
+                for (int k = 0; k < y->operands && alike; k++) {
+                    const int number = graph_operand(&terms, &y->operand[k]);
+                    alike = number >= 0;
+                    with[k] = expr_leaf(m, EXPR_OPERAND, number);
+                }
+                if (!alike || expr_bind(m, exponent[1], with) != exponent[0]) continue;
+                const struct expr *const one = expr_real(m, 1), *const z = others[1] ? expr_bind(m, others[1], with)
+                                                                                     : one;
+                terms.expr = joined(m, EXPR_MUL, exp2_of(m, exponent[0]),
+                                    expr_make(m, EXPR_ADD, others[0] ? others[0] : one, z, NULL));
+                user->expr = expr_replace(m, user->expr, both, right);
+                g->value[y - g->value] = terms;
+            }
 }
 
 /* ---- expressions over relative sums ----
@@ -554,17 +618,10 @@ static void insert(struct stabilising *x, int at, struct value v)
     x->joined_value += x->joined_value >= at;
 }
 
-/* Returns a value before `at` that equals v, or -1. */
-static int find_equal(const struct graph *g, int at, const struct value *v)
-{
-    for (int k = 0; k < at; k++)
-        if (graph_value_equal(&g->value[k], v)) return k;
-    return -1;
-}
-
 /* Returns a value equal to v. If there is none before *at, inserts it and increases *at. */
 static int insert_once(struct stabilising *x, int *at, struct value v)
 {
+    if (v.op == GRAPH_MAP) value_drop_operands(x->m, &v);
     const int known = find_equal(x->g, *at, &v);
     if (known >= 0) return known;
     insert(x, *at, v);
@@ -678,15 +735,18 @@ static void apply(struct stabilising *x, const struct plan *plan)
         struct ref r = graph_ref(g, top, NULL);
         const struct expr *exponent = plan->degree % 2 ? plan->exponent /* an odd power keeps its base's sign */
                                                        : expr_leaf(x->m, EXPR_OPERAND, graph_operand(&made, &r));
-        const struct value alone = relative_map(x, &made, exponent, plan->degree, NULL, maximum);
+        const struct value whole = relative_map(x, &made, exponent, plan->degree, NULL, maximum);
+        struct value alone = whole;
+        value_drop_operands(x->m, &alone);
         const int same = find_equal(g, at, &alone);
         struct value relative = same < 0 ? relative_map(x, &made, exponent, plan->degree, plan->others, maximum)
-                                         : alone;
+                                         : whole;
         if (same >= 0) {
             r = graph_ref(g, same, NULL);
             relative.expr = joined(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, graph_operand(&relative, &r)),
                                    plan->others);
         }
+        value_drop_operands(x->m, &relative);
         insert(x, at, relative);
     } else { /* M is the maximum over the inner sum's terms and the region */
         const struct value sum = g->value[plan->inner], terms = g->value[sum.operand[0].of];
@@ -702,18 +762,17 @@ static void apply(struct stabilising *x, const struct plan *plan)
             exponent = joined(x->m, EXPR_ADD, exponent, expr_bind(x->m, plan->exponent, with));
         }
         made.expr = exponent;
-        insert(x, at, made);
-        insert(x, at + 1, reduction(g, FOLD_MAX, -DBL_MAX, sum.rank, sum.axes, at, NULL));
-        maximum = at + 2;
-        insert(x, maximum, reduction(g, FOLD_MAX, -DBL_MAX, rank, axes, at + 1, plan->where));
-        insert(x, at + 3, relative_map(x, &made, exponent, 0, others, maximum));
-        insert(x, at + 4, reduction(g, FOLD_SUM, 0, sum.rank, sum.axes, at + 3, NULL));
-        x->maximum[at + 4] = OF_WEIGHT;
+        top = insert_once(x, &at, made);
+        top = insert_once(x, &at, reduction(g, FOLD_MAX, -DBL_MAX, sum.rank, sum.axes, top, NULL));
+        maximum = insert_once(x, &at, reduction(g, FOLD_MAX, -DBL_MAX, rank, axes, top, plan->where));
+        insert(x, at, relative_map(x, &made, exponent, 0, others, maximum));
+        insert(x, at + 1, reduction(g, FOLD_SUM, 0, sum.rank, sum.axes, at, NULL));
+        x->maximum[at + 1] = OF_WEIGHT;
         made = weight;
         made.expr = plan->others ? plan->others : expr_real(x->m, 1);
         for (int k = 0; k < made.operands; k++)
-            if (made.operand[k].of == plan->inner) made.operand[k].of = at + 4;
-        at += 5;
+            if (made.operand[k].of == plan->inner) made.operand[k].of = at + 1;
+        at += 2;
         insert(x, at, made);
     }
     for (int s = 0; s < plan->sums; s++) {
@@ -848,6 +907,7 @@ void pass_stabilise(struct compilation *c)
                        *x = &stabilising;
     write_out(c->graph);
     if (!program_reads_saved(&c->program)) open_products(c->graph);
+    join_inner_sums(c->graph);
     rename_axes(c->graph);
     graph_sweep(c->graph);
     x->capacity = c->graph->values;
