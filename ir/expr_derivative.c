@@ -8,7 +8,8 @@
 struct derivation {
     struct module *m;
     const struct expr *leaf;
-    const struct expr **known; /* known[e->id]: the derivative of e, or NULL */
+    const struct expr *const *tangent; /* if `leaf` is NULL: the derivative of each operand, or NULL */
+    const struct expr **known;         /* known[e->id]: the derivative of e, or NULL */
 };
 
 static const struct expr *real(struct module *m, double value)
@@ -128,6 +129,7 @@ static const struct expr *derive(struct derivation *x, const struct expr *e)
 {
     struct module *m = x->m;
     if (e == x->leaf) return ONE;
+    if (!x->leaf && e->op == EXPR_OPERAND) return x->tangent[e->integer] ? x->tangent[e->integer] : ZERO;
     if (e->type != TYPE_REAL || expr_arity(e->op) == 0) return ZERO;
     if (x->known[e->id]) return x->known[e->id];
     const struct expr *const a = e->arg[0], *const b = e->arg[1], *d[3] = {NULL, NULL, NULL}, *result = ZERO;
@@ -149,6 +151,12 @@ static const struct expr *derive(struct derivation *x, const struct expr *e)
 
 const struct expr *expr_derivative(struct module *m, const struct expr *e, const struct expr *leaf)
 {
-    struct derivation x = {m, leaf, arena_alloc(m->arena, (size_t)m->exprs * sizeof *x.known)};
+    struct derivation x = {m, leaf, NULL, arena_alloc(m->arena, (size_t)m->exprs * sizeof *x.known)};
+    return derive(&x, e);
+}
+
+const struct expr *expr_tangent(struct module *m, const struct expr *e, const struct expr *const *tangent)
+{
+    struct derivation x = {m, NULL, tangent, arena_alloc(m->arena, (size_t)m->exprs * sizeof *x.known)};
     return derive(&x, e);
 }

@@ -296,6 +296,8 @@ const struct expr *expr_replace(struct module *m, const struct expr *e, const st
 const struct expr *expr_bind(struct module *m, const struct expr *e, const struct expr *const *with);
 /* Returns the derivative of e with respect to a leaf, usually an EXPR_OPERAND. (expr_derivative.c) */
 const struct expr *expr_derivative(struct module *m, const struct expr *e, const struct expr *leaf);
+/* Returns the derivative of e where tangent[k] is that of EXPR_OPERAND k, or NULL if it is 0. */
+const struct expr *expr_tangent(struct module *m, const struct expr *e, const struct expr *const *tangent);
 bool expr_uses(const struct expr *e, const struct expr *leaf);
 bool expr_has(const struct expr *e, enum expr_op op);
 bool expr_is_real(const struct expr *e, double value); /* true if e is the constant `value` */
@@ -581,6 +583,16 @@ int graph_operand(struct value *v, const struct ref *r);
 /* Inlines the map `inner` into map v at operand `at`. Returns false, without changing v, if v would have too many
    operands. */
 bool graph_inline(struct graph *g, struct value *v, int at, const struct value *inner);
+
+/* Returns true if value `out` does not depend on the maximum, as exp(s - maximum) / sum of exp(s - maximum) does not.
+   (graph_maximum.c) */
+bool graph_maximum_cancels(const struct graph *g, int maximum, int out);
+/* Replaces the first output by its tangent, the derivative along the tangents of inputs and learned parameters. The
+   tangent of NAME is the learned parameter NAME.tangent. Returns NULL, or what has no tangent yet, such as "a maximum".
+   (tangents.c) */
+#define TANGENT ".tangent"
+const char *graph_differentiate_forward(struct graph *g);
+bool name_is_tangent(const char *name);
 
 /* Returns true if a and b are tables with equal names, axes and numbers. Only such values may share a name. */
 bool graph_same_table(const struct graph *g, const struct value *a, const struct value *b);

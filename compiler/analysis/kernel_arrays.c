@@ -198,7 +198,7 @@ static bool rows_of_tokens(const struct kernel_array *a)
 static void describe(struct kernel_array *a, struct arena *arena)
 {
     a->member = identifier_of(arena, a->name);
-    a->identifier = a->declared ? arena_printf(arena, "%s_array", a->name) : a->member;
+    a->identifier = a->declared ? arena_printf(arena, "%s_array", a->member) : a->member;
     a->role = role_of(a);
     a->learned = a->place == PLACE_PARAMS && a->origin == ORIGIN_LEARNED && !dtype_is_integer(a->dtype);
     a->rows = !dtype_is_integer(a->dtype) && rows_of_tokens(a);
@@ -296,7 +296,8 @@ static bool is_tiled(const struct graph *g, const struct value *param)
    its ids come with the new tokens. */
 static bool like_declared(const struct spec *spec, const char *name)
 {
-    return spec_array(spec, name) >= 0 || (spec->emit & EMIT_DECODE && strcmp(name, "document") == 0);
+    return spec_array(spec, name) >= 0 || (spec->emit & EMIT_DECODE && strcmp(name, "document") == 0) ||
+           spec_has_tangent(spec, name);
 }
 
 static bool compares_ids(const struct graph *g, const struct value *param)

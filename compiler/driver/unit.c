@@ -364,6 +364,9 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     if (p->spec) {
         const unsigned wanted = (o->backward ? EMIT_BACKWARD : 0U) | (o->chunks || o->decode ? EMIT_DECODE : 0U);
         p->asked = wanted & ~(unsigned)p->spec->emit;
+        if (p->asked && p->spec->emit & EMIT_JVP)
+            diagnostics_error(d, p->spec->emit_at,
+                              "'jvp' stands alone: a kernel of tangents has no gradients and no state");
         p->spec->emit |= p->asked;
     }
     if (p->spec && o->python) python_check_name(p->spec, d);

@@ -268,8 +268,9 @@ void emit_header(const struct emission *p, const char *command, struct text *out
         emit_by_length(p->version, p->versions) ? "" : ", not on the lengths");
     text_add(out, "size_t %s_workspace(const struct attn_problem *problem);\n", name);
     text_add(out,
-             "/* Computes out. Returns 0 or a negative ATTN_E… (see %s).\n"
+             "/* Computes out%s. Returns 0 or a negative ATTN_E… (see %s).\n"
              "   Allocates no memory. The result does not depend on the number of threads. */\n",
+             p->spec->emit & EMIT_JVP ? ", the tangent of the output along the tangents in `params`" : "",
              p->standalone ? "enum attn_error" : "attn_strerror");
     text_add(
         out,

@@ -11,7 +11,8 @@
 /* Whether the spec declares the array. The caller gives the distance between its elements, which need not be 1. */
 static bool is_declared(const struct compilation *c, const struct array *a)
 {
-    return c->spec && a->kind == ARRAY_PARAM && spec_array(c->spec, a->name) >= 0;
+    return c->spec && a->kind == ARRAY_PARAM &&
+           (spec_array(c->spec, a->name) >= 0 || spec_has_tangent(c->spec, a->name));
 }
 
 /* Whether r can be read in whole vectors: lanes are contiguous, and no vector crosses a row's end. */

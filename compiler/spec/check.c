@@ -283,6 +283,30 @@ static void check_delta(struct spec_reader *r)
     }
 }
 
+/* A kernel of tangents has no other function. Another kernel has them. */
+static void check_jvp(struct spec_reader *r)
+{
+    struct yaml *const emit = yaml_get(r->root, "emit"), *const storage = yaml_get(r->root, "storage"),
+                       *const delta = yaml_get(r->root, "delta");
+    if (!(r->spec->emit & EMIT_JVP)) return;
+    if (r->spec->emit != EMIT_JVP) {
+        spec_error(r, emit, "'jvp' stands alone in 'emit'");
+        spec_note(r, emit, "compile a second kernel with 'emit: [jvp]' and another name");
+    }
+    if (storage && storage->kind == YAML_MAP) {
+        spec_error(r, storage, "'storage' rounds keys and values, which have no tangents then");
+        spec_place(r, emit, "'emit'");
+    }
+    if (r->spec->decay && r->spec->decay->elements) {
+        spec_error(r, yaml_get(r->root, "decay"), "'emit: [jvp]' with arrays in 'decay' is not compiled yet");
+        spec_place(r, emit, "'emit'");
+    }
+    if (delta && !delta->wrong && delta->kind != YAML_NULL) {
+        spec_error(r, delta, "'emit: [jvp]' with 'delta' is not compiled yet");
+        spec_place(r, emit, "'emit'");
+    }
+}
+
 /* Names of kernels begin with the spec's name. Those of a spec with the name 'attn' may be names of attnrt.h. */
 static void check_names_of_kernel(struct spec_reader *r)
 {
@@ -310,6 +334,7 @@ void spec_check(struct spec_reader *r, const char *file)
     check_project(r);
     check_dropout(r);
     check_delta(r);
+    check_jvp(r);
     if (!spec->description) spec->description = "";
     if (!spec->value_dim) spec->value_dim = spec->head_dim;
     if (!spec->emit) spec->emit = EMIT_FORWARD;

@@ -405,7 +405,7 @@ static void read_emit(struct spec_reader *r, const struct key_row *row, struct y
             spec_note(r, node, "write [%s]", node->text);
         return;
     }
-    struct yaml *first[16] = {0};
+    struct yaml *first[EMIT_JVP + 1] = {0};
     for (int i = 0; i < node->count; i++) {
         struct yaml *item = node->item[i];
         const struct option_row *option = read_choice(r, row, item, NULL);

@@ -78,6 +78,15 @@ int spec_array(const struct spec *spec, const char *name)
     return -1;
 }
 
+bool spec_has_tangent(const struct spec *spec, const char *name)
+{
+    const size_t length = strlen(name) - (name_is_tangent(name) ? strlen(TANGENT) : 0);
+    bool inputs = length == 1 && strchr("qkv", name[0]);
+    for (int k = 0; k < spec->arrays.count; k++)
+        inputs |= strlen(spec->arrays.array[k].name) == length && memcmp(spec->arrays.array[k].name, name, length) == 0;
+    return name_is_tangent(name) && inputs;
+}
+
 int64_t spec_pair_bytes(const struct spec *spec)
 {
     return dtype_row_bytes(spec_type_of_keys(spec), spec->head_dim) +

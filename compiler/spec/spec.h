@@ -130,7 +130,7 @@ struct mask {
 
 enum normalize_kind { NORMALIZE_SUM, NORMALIZE_SUM_PLUS, NORMALIZE_SINK, NORMALIZE_NONE };
 enum algorithm_kind { ALGORITHM_AUTO, ALGORITHM_QUADRATIC, ALGORITHM_LINEAR };
-enum { EMIT_FORWARD = 1, EMIT_BACKWARD = 2, EMIT_DECODE = 4, EMIT_STATISTICS = 8 };
+enum { EMIT_FORWARD = 1, EMIT_BACKWARD = 2, EMIT_DECODE = 4, EMIT_STATISTICS = 8, EMIT_JVP = 16 };
 struct knob {
     const char *name;
     int64_t value;
@@ -204,6 +204,8 @@ int64_t spec_pair_elements(const struct spec *spec);
 
 /* Returns the number in spec->arrays of the array with this name, or -1. (spec.c) */
 int spec_array(const struct spec *spec, const char *name);
+/* Whether the name is that of a tangent of q, k, v or an array. (spec.c) */
+bool spec_has_tangent(const struct spec *spec, const char *name);
 
 /* Calls `visit` for each expression of a spec, with the key that has the expression. (spec.c) */
 void spec_expressions(const struct spec *spec,

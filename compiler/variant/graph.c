@@ -203,11 +203,20 @@ static struct graph *build_all(struct arena *arena, const struct spec *spec, boo
     return diagnostics_errors(d) > errors ? NULL : x->g;
 }
 
+/* Replaces the output by its tangent. Returns false after an error. */
+static bool make_tangent(struct graph *g, const struct spec *spec, struct diagnostics *d)
+{
+    const char *const wrong = graph_differentiate_forward(g);
+    if (wrong) diagnostics_error(d, spec->emit_at, "'emit: [jvp]': the tangent %s is not compiled yet", wrong);
+    return !wrong;
+}
+
 /* As build_all, without values that no output needs. A weight without s needs no decay of elements, for example. */
 static struct graph *build(struct arena *arena, const struct spec *spec, bool prepared, bool drops,
                            struct diagnostics *d)
 {
     struct graph *const g = build_all(arena, spec, prepared, drops, d);
+    if (g && spec->emit & EMIT_JVP && !make_tangent(g, spec, d)) return NULL;
     if (g) graph_sweep_computed(g);
     return g;
 }

@@ -154,7 +154,7 @@ static bool is_python_name(const struct unit *p, const struct kernel_array *of, 
 const char *view_python_argument(const struct unit *p, const struct kernel_array *a)
 {
     /* The member may already have a `_`, because of a keyword of C++. */
-    const char *name = a->declared ? a->name : a->member;
+    const char *name = a->declared && !name_is_tangent(a->name) ? a->name : a->member;
     while (is_python_name(p, a, name)) name = arena_printf(p->arena, "%s_", name);
     return name;
 }

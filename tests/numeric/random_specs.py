@@ -5,6 +5,7 @@ random_specs.py ATTNC [--count N] [--check N] [--seed N] [--arrays PART] [--only
 
 - attnc accepts each spec or says why not. gcc and clang compile its C without a warning.
 - The first --check specs are run by `attnc run`, compared with definitions.py, and checked by `attnc check`.
+- Tangents of these specs (`emit: [jvp]`) are compared with differences of definitions.py.
 - Gradients of these specs are compared with gradient_definitions.py, if autograd can be installed.
 - The other specs are only compiled. Their expressions and numbers are of any kind.
 - A part that attnc refuses for a valid reason, such as a knob without effect, is removed. Then the case
@@ -35,6 +36,7 @@ import backward
 import definitions
 import draw_spec
 import quick
+import tangents
 from autograd_venv import autograd
 from processor import (MACHINE, OF_LINEAR_FORMS, OF_WEIGHTS, has_matrix_units, missing_flags, multiplies_bf16,
                        targets_of)
@@ -418,6 +420,41 @@ def differentiated_once(suite, d, folder, path, spec, seed):
     return ''
 
 
+def pushed(suite, d, folder, path):
+    """Compares the tangent that `attnc run` computes with a difference of definitions.py. Returns '', or the reason why it
+    was skipped."""
+    spec, pairs = {'dtype': 'f32'} | definitions.load(path), d['batch'] * d['heads'] * d['n_q'] * d['n_k']
+    decay = str(spec.get('decay', ''))
+    if 'delta' in spec or 'storage' in spec or any(re.search(r'\b%s\b' % n, decay) for n in spec.get('arrays', {})): return ''
+    if of_signs(spec) or pairs > MOST_PAIRS: return 'no tangents: definitions.py takes it long, or weights of 0 and 2 alone'
+    if 'layernorm' in str(spec) and spec['shape']['head_dim'] <= 2: return 'no tangents: layernorm of two elements'
+    folder, into = folder + '/jvp', folder + '/jvp/in'
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, spec['name'] + '.yaml')
+    with open(path, 'w') as f:
+        yaml.safe_dump({k: x for k, x in spec.items() if k not in ('schedule', 'algorithm')} | {'emit': ['jvp']}, f)
+    done = command(suite, d, path, '-o', folder, '--quiet')
+    if done.returncode != 0: raise Wrong('tangent: ' + kind_of(done.stderr), done.stderr.strip()[:2000])
+    compiles(suite, d | {'spec': spec}, folder)
+    why = ''
+    for seed in range(d['seed'], d['seed'] + 3):   # with one seed, weights may be almost 0
+        try:
+            with np.errstate(all='ignore'):
+                answers.make_inputs(spec, into, (d['heads'], d['kv_heads'], d['n_q'], d['n_k'], d['batch']), seed, d['ids'])
+                arrays, given = tangents.make(spec, into, seed)
+                wanted = tangents.expected(spec, arrays, given)
+        except (Failure, SystemExit) as failure:
+            return 'no tangents: %s' % failure
+        out = run(suite, d, folder, path)
+        try:
+            tangents.judge(spec, out, *wanted)
+            return ''
+        except Failure as failure:
+            why = str(failure)
+        if times(why) > CANCELS: break
+    raise Wrong('tangent', why)
+
+
 def checked(suite, d, path):
     """Runs `attnc check`. Returns '', or a note if it was stopped."""
     if of_signs(d['spec']): return 'weights of 0 and 2 alone'
@@ -446,6 +483,7 @@ def judge(suite, d, folder, numbers):
     if numbers:
         compared(suite, d, folder, path, linear)
         if 'backward' in d['spec'].get('emit', []): refused.append(differentiated(suite, d, folder, path))
+        refused.append(pushed(suite, d, folder, path))
         refused.append(checked(suite, d, path))
     # The run must succeed, whatever its numbers are.
     elif d['optimize'] == '-O2' and set(d['targets']) <= set(suite.runnable):

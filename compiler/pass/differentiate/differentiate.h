@@ -127,8 +127,6 @@ const struct expr *reversal_divide_exponential(struct reversal *x, struct value 
 bool reversal_has_growing_factors(const struct reversal *x, bool *overflows);
 /* Returns e / `by`, as e * 2^-log2(by), or 0 if `by` is 0. (weight.c) */
 const struct expr *reversal_times_inverse(struct reversal *x, struct value *map, const struct expr *e, int by);
-/* Whether the maximum v cancels in the output, as in exp(s - v) / sum of exp(s - v). */
-bool is_cancelled_maximum(const struct reversal *x, int v);
 
 /* Passes the gradient of the carried state v on to the features and values that it sums (state.c). */
 void reverse_state(struct reversal *x, int v);

@@ -468,7 +468,7 @@ void reversal_reduce_rule(struct reversal *x, int number, struct gradient_term t
     const struct value v = x->g->value[number];
     const struct ref *r = &v.operand[0];
     uint32_t axes = reversal_bits(v.rank, v.axes) | ref_axes(r);
-    if (v.fold == FOLD_MAX && is_cancelled_maximum(x, number)) return;
+    if (v.fold == FOLD_MAX && graph_maximum_cancels(x->g, number, x->out)) return;
     if (v.fold == FOLD_MAX || !takes_divisor(x, r->of, t.by)) t = reversal_divided(x, t);
     const struct expr *where = reversal_both(x, t.where, v.where), *e;
     struct value map = map_over(x, r->of, axes);

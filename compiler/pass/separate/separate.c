@@ -461,10 +461,11 @@ void pass_separate(struct compilation *c)
     x->stream = roles.stream;
     if (x->lane < 0 || x->stream < 0) return;
     const bool solves = graph_find_solve(c->graph) >= 0;
-    const bool draws = draws_pairs(c->graph);
+    const bool draws = draws_pairs(c->graph), tangent = c->spec->emit & EMIT_JVP;
     if (draws) separate_none(x, "it draws a random number for each pair");
+    if (tangent) separate_none(x, "the linear form of a tangent is not compiled yet");
     read_at_chunks(x);
-    for (int v = 0; v < c->graph->values && !draws; v++) {
+    for (int v = 0; v < c->graph->values && !draws && !tangent; v++) {
         const struct value *value = &c->graph->value[v];
         bool pair = false, query = false;
         for (int k = 0; k < value->rank; k++) {

@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+"""Compares kernels of tangents (`emit: [jvp]`) with differences of definitions.py: every weight, mask, preparation and
+dtype. A tangent has no linear form yet.
+
+Lengths are no multiples of tiles, and some queries see no key."""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+import numpy as np
+
+import answers
+import backward
+import quick
+import tangents
+from kernel import optimised
+from processor import missing_flags
+from suite import WHOLE, Failure, Skip, Suite, check, execute
+
+SHAPES = [(2, 4, 2, 37, 75), (1, 2, 1, 65, 64), (1, 1, 1, 1, 1), (1, 3, 3, 90, 41), (1, 4, 1, 1, 70), (1, 2, 2, 40, 1),
+          (1, 8, 2, 49, 57)]
+DTYPES = ['f32', 'f64', 'f32', 'bf16', 'f64', 'f16']
+
+
+def case(folder, suite, spec, shapes, seed, target=None):
+    lacks = missing_flags(target or 'native')
+    if lacks: raise Skip('this processor lacks ' + lacks)
+    path, spec = backward.write_spec(folder, spec)
+    if not WHOLE: shapes = [shapes[(seed + at) % len(shapes)] for at in range(min(2, len(shapes)))]
+    largest, flags = 0.0, '-O2' if optimised(seed, 9) else '-O0'
+    for at, shape in enumerate(shapes):
+        d = '%s/%d' % (folder, at)
+        answers.make_inputs(spec, d + '/in', (*shape[1:], shape[0]), seed + at, 'any')
+        arrays, given = tangents.make(spec, d + '/in', seed + at, zero='kvq'[seed % 7:][:1])
+        done = execute(['env', 'ATTNC_CFLAGS=' + flags, suite.attnc, 'run', path, '--in', d + '/in', '--out', d + '/out',
+                        '--threads', 1 + at % 3, *(['--target', target] if target else [])], env=suite.environment)
+        check(done.returncode == 0, 'exit status %d: %s' % (done.returncode, done.stderr.strip()[:600]))
+        try:
+            largest = max(largest, tangents.judge(spec, np.load(d + '/out/out.npy'),
+                                                  *tangents.expected(spec, arrays, given)))
+        except Failure as failure:
+            raise Failure('B%d H%d G%d nq%d nk%d: %s' % (*shape, failure))
+    return '(%d shapes, largest error %.2f of what is allowed)' % (len(shapes), largest)
+
+
+def main():
+    suite = Suite(__doc__.split('\n\n')[0])
+    suite.environment = quick.environment(suite.folder)
+    base = {'emit': ['jvp'], 'algorithm': 'quadratic', 'block': 16}
+    count = 0
+
+    def add(name, spec, **more):
+        nonlocal count
+        spec = base | {'name': 'jvp%d' % count, 'dtype': DTYPES[count % 6], 'shape': {'head_dim': 10, 'value_dim': 7}} | spec
+        targets = backward.OTHER_TARGETS
+        suite.case(name, case, suite, spec, SHAPES, count, targets[count % len(targets)] if count % 4 == 3 else None)
+        count += 1
+    for name, similarity in backward.SIMILARITY.items():
+        spec = {'similarity': similarity, 'mask': 'causal'}
+        if 'signed' in name or 'trig' in name: spec |= {'normalize': 'none'}
+        add('similarity/' + name, spec)
+    for n, (name, mask) in enumerate(backward.MASKS.items()):
+        add('mask/' + name, {'similarity': ['softmax', backward.SIMILARITY['polynomial_2']][n % 2], 'mask': mask})
+    for n, (name, prepare) in enumerate(backward.PREPARE.items()):
+        add('prepare/' + name, {'similarity': ['softmax', backward.SIMILARITY['polynomial_4']][n % 2], 'prepare': prepare,
+                                'mask': 'causal', 'shape': {'head_dim': 12, 'value_dim': 7}})
+    for name, (sink, similarity, form) in backward.SINKS.items():
+        add('sink/' + name, {'similarity': similarity, 'normalize': {'sink': sink}, 'mask': 'causal',
+                             **{key: x for key, x in form.items() if key == 'arrays'}})
+    for name, (similarity, mask) in backward.LINEAR.items():
+        spec = {'similarity': similarity, 'mask': mask, 'algorithm': 'auto'}
+        if 'decay' in name or 'trig' in name: spec |= {'normalize': 'none'}
+        add('linear/' + name, spec)
+    for name, (form, prepare, similarity, mask) in backward.VALUES.items():
+        spec = {'similarity': similarity, 'mask': mask, 'shape': {'head_dim': 12, 'value_dim': 7, 'values': 'keys'}} | form
+        add('values/' + name, spec | {'algorithm': 'auto'} | ({'prepare': prepare} if prepare else {}))
+    for of, table in ('learned/', backward.LEARNED), ('learned/linear_', backward.LEARNED_LINEAR):
+        for name, (prepare, similarity, mask) in table.items():
+            spec = {'similarity': similarity, 'mask': mask, 'shape': {'head_dim': 8, 'value_dim': 12}}
+            if 'linear' in of: spec |= {'algorithm': 'auto'}
+            add(of + name, spec | ({'prepare': prepare} if prepare else {}))
+    for name, (similarity, mask, more) in backward.DROPPED.items():
+        add('dropout/' + name, {'similarity': similarity, 'mask': mask, 'dropout': 0.3, 'seed': count} | more)
+    for name, (prepare, similarity, size) in backward.PROJECTED.items():
+        spec = {'similarity': similarity, 'project': {'linformer': {'size': size}}, 'algorithm': 'auto', 'block': 'auto'}
+        add('project/' + name, spec | ({'prepare': prepare} if prepare else {}))
+    add('decay/constant', {'similarity': 'softmax', 'mask': 'causal', 'decay': {'log': '-0.05 * (h + 1)'}})
+    add('decay/constant_features', {'similarity': backward.SIMILARITY['elu_plus_one'], 'mask': 'causal',
+                                  'decay': {'log': '-0.05 * (h + 1)'}})
+    return suite.run()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
