@@ -425,20 +425,76 @@ def no_second_derivatives(folder):
 
 
 @case
-def no_forward_differentiation(folder):
-    made, learned, inputs = small('softmax_causal'), small('hedgehog'), tensors()
-    words = (': attnc has no forward-mode derivatives (torch.func.jvp, dual tensors); '
-             'torch.autograd has reverse-mode derivatives')
+def forward_differentiation(folder):
+    made, learned = small('softmax_causal', dtype='f64'), small('hedgehog', dtype='f64')
+    inputs = tensors(torch.float64)
+    with torch.no_grad(): weights = {w: torch.from_numpy(a).double() for w, a in learned.init(1, heads=4, kv_heads=2).items()}
+    for kernel, more in (made, []), (learned, [weights['features_wq'], weights['features_wk']]):
+        names = [p.keyword for p in kernel.parameters]
+        function = lambda q, k, v, *arrays: kernel(q, k, v, **dict(zip(names, arrays)))
+        given = [*inputs, *more]
+        along = [torch.randn_like(a) for a in given]
+        out, tangent = torch.func.jvp(function, tuple(given), tuple(along))
+        close(out, function(*given), 0, 'jvp: the output')
+        leaves = again(given)
+        weight = torch.randn_like(out)
+        gradients = torch.autograd.grad((function(*leaves) * weight).sum(), leaves)
+        close((tangent * weight).sum(), sum((g * t).sum() for g, t in zip(gradients, along)), 1e-10, 'jvp: the tangent')
+    step = 1e-6
+    for number in range(3):   # the other inputs have no tangent
+        with torch.autograd.forward_ad.dual_level():
+            along = torch.randn_like(inputs[number])
+            duals = [torch.autograd.forward_ad.make_dual(a, along) if n == number else a for n, a in enumerate(inputs)]
+            one = torch.autograd.forward_ad.unpack_dual(made(*duals)).tangent
+        moved = [made(*(a + step * sign * along if n == number else a for n, a in enumerate(inputs))) for sign in (1, -1)]
+        close(one, (moved[0] - moved[1]) / (2 * step), 1e-7, 'dual tensors')
+    q, k, v = (a[:1, :, :3] for a in inputs)
+    matrix = torch.func.jacfwd(made, argnums=1)(q, k, v)
+    rows = torch.autograd.functional.jacobian(lambda k: made(q, k, v), k)
+    close(matrix, rows, 1e-10, 'jacfwd')
+    check(torch.autograd.gradcheck(made, tuple(again((q, k, v))), check_forward_ad=True), 'gradcheck')
+    for dtype, limit in (torch.float32, 1e-5), (torch.bfloat16, 0.1):   # kernels of bf16 take tangents of f32
+        narrow = [a.to(dtype) for a in inputs]
+        out, tangent = torch.func.jvp(small('softmax_causal', dtype='f32' if dtype is torch.float32 else 'bf16'),
+                                      tuple(narrow), tuple(narrow))
+        check(out.dtype is tangent.dtype is dtype, 'dtype')
+        close(tangent.double(), torch.func.jvp(made, *[tuple(a.double() for a in narrow)] * 2)[1], limit, 'narrow')
+    turned = [a.transpose(1, 2).contiguous().transpose(1, 2) for a in inputs]
+    ones = [torch.ones((), dtype=torch.float64).expand_as(a) for a in turned]
+    close(torch.func.jvp(made, tuple(turned), tuple(ones))[1],
+          torch.func.jvp(made, tuple(inputs), tuple(a.clone() for a in ones))[1], 1e-12, 'strides')
+    drops = small('softmax_dropout', dtype='f64')
+    out, tangent = torch.func.jvp(lambda v: drops(*inputs[:2], v, seed=5), (inputs[2],), (inputs[2],))
+    close(tangent, out, 1e-12, 'dropout')
+    values, separate = of_keys(dtype='f64')
+    out, tangent = torch.func.jvp(values, tuple(inputs[:2]), tuple(inputs[:2]))
+    close(tangent, torch.func.jvp(separate, tuple(inputs[:2]), tuple(inputs[:2]))[1], 1e-12, 'values that are keys')
+    none = [a[:, :, :0] for a in inputs]
+    check(torch.func.jvp(made, tuple(none), tuple(none))[1].shape == none[0].shape, 'no tokens')
+
+
+@case
+def refused_tangents(folder):
+    made, inputs = small('softmax_causal'), tensors()
     formula = lambda *a: attnc.attention(*a, weight='1 + s * s')
-    for function, name in (made, 'softmax_causal'), (formula, 'attention'), (
-            torch.compile(formula, backend='eager'), 'attention'):
-        refuses(lambda: torch.func.jvp(function, tuple(inputs), tuple(inputs)), NotImplementedError, name + words)
-    weights = {w: torch.from_numpy(a) for w, a in learned.init(1, heads=4, kv_heads=2).items()}
+    of_graph, tangent = (torch.func.jvp(f, tuple(inputs), tuple(inputs))[1]
+                         for f in (torch.compile(formula, backend='eager'), formula))
+    close(of_graph, tangent, 0, 'torch.compile')
+    delta = small('deltanet')
+    beta = torch.rand(2, 2, inputs[1].shape[2])
     with torch.autograd.forward_ad.dual_level():
         dual = torch.autograd.forward_ad.make_dual(inputs[1], inputs[1])
-        refuses(lambda: made(inputs[0], dual, inputs[2]), NotImplementedError, 'softmax_causal' + words)
-        weights['features_wk'] = torch.autograd.forward_ad.make_dual(weights['features_wk'], weights['features_wk'])
-        refuses(lambda: learned(*inputs, **weights), NotImplementedError, 'hedgehog' + words)
+        try:
+            delta(inputs[1], dual, inputs[2], beta=beta)
+        except attnc.SpecError as error:
+            check("with 'delta' is not compiled yet" in str(error), str(error))
+        else:
+            check(False, 'delta')
+        refuses(lambda: made(inputs[0], dual, inputs[2], threads=1), ValueError,
+                'softmax_causal: out= and threads= are for calls without tangents')
+        asked = inputs[0].clone().requires_grad_()
+        refuses(lambda: torch.autograd.forward_ad.unpack_dual(made(asked, dual, inputs[2])).primal.sum().backward(),
+                RuntimeError, 'softmax_causal: a call with tangents (torch.func.jvp, dual tensors) has no gradients')
         same_size = [a[:, :, :3] for a in (inputs[0], dual, inputs[2])]
         refuses(lambda: made.state(2).extend(*same_size), ValueError,
                 'k has a tangent, which would be lost; pass k.detach()')

@@ -210,6 +210,10 @@ class Kernel:
         self._with_gradients()
         return str(self._differentiable[0][1]["library"])
 
+    def _tangent(self) -> Kernel:
+        """Returns the kernel of the tangent of this kernel's output. Compiles it at the first call."""
+        return _of_source(self._source.with_settings("emit=[jvp]", "algorithm=quadratic"))
+
     def _as(self, dtype: str) -> Kernel:
         """Returns this kernel compiled for another dtype."""
         return self if dtype == self.dtype else _of_source(self._source.with_settings("dtype=" + dtype))

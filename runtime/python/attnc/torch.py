@@ -238,6 +238,73 @@ _forward.register_autograd(_differentiate, setup_context=_keep)
 _backward.register_autograd(_differentiate_twice, setup_context=_keep_nothing)
 
 
+# ---- forward mode: another kernel computes the tangent of the output (`emit: [jvp]`)
+
+
+class _Pushed(torch.autograd.Function):
+    """A call with tangents. `arrays` are the parameters, then their tables."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(kernel: str, seed: Optional[int], start: Optional[Tensor], q: Tensor, k: Tensor, v: Tensor,
+                *arrays: Optional[Tensor]) -> Tensor:
+        count = len(_kernel_of(kernel).parameters)
+        out, _ = _forward(kernel, q, k, v, arrays[:count], arrays[count:], start, seed, False, None)
+        return out  # type: ignore[no-any-return]
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Tuple[Any, ...], output: Tensor) -> None:
+        ctx.kernel, ctx.seed, *tensors = inputs
+        ctx.there = [a is not None for a in tensors]
+        ctx.save_for_forward(*(a for a in tensors if a is not None))
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Tensor:
+        rest = list(ctx.saved_tensors)
+        start, q, k, v, *arrays = [rest.pop(0) if there else None for there in ctx.there]
+        made = _kernel_of(ctx.kernel)
+        count, sums = len(made.parameters), torch.float64 if made.dtype == "f64" else torch.float32
+        words = "q", "k", "v", *(p.name for p in made.parameters)
+        primals: dict[str, Any] = dict(zip(words, (q, k, v, *arrays[:count])))
+        pushed = dict(zip(primals, tangents[3:]))
+        tables = dict(zip((p.name for p in made.parameters), arrays[count:]))
+        other = made._tangent()
+
+        def of(name: str) -> Any:
+            if not name.endswith(".tangent"):
+                return primals[name]
+            like, tangent = primals[name.removesuffix(".tangent")], pushed[name.removesuffix(".tangent")]
+            return torch.zeros(like.shape, dtype=sums) if tangent is None else tangent.to(sums).expand(like.shape)
+
+        names = [p.name for p in other.parameters]
+        out, _ = _forward(other._text, q, k, v, [of(name) for name in names],
+                          [tables.get(name) for name in names] if tables else [], start, ctx.seed, False, None)
+        return out  # type: ignore[no-any-return]
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        raise RuntimeError(f"{_kernel_of(ctx.kernel).name}: a call with tangents (torch.func.jvp, dual tensors) has no "
+                           "gradients")
+
+
+_push: Any = _Pushed.apply
+
+
+def _call_with_tangents(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Any],
+                        tables: Sequence[Any], start: Optional[Tensor], seed: Optional[int]) -> Tensor:
+    if parallel.now is not None:
+        raise NotImplementedError(f"{kernel.name}: ContextParallel has no forward-mode derivatives")
+    for p, value in zip(kernel.parameters, parameters):
+        if isinstance(value, Tensor) and _has_tangent(value) and not _is_learned(p):
+            raise ValueError(f"{p.keyword} has a tangent, but random arrays have none; pass {p.keyword}.detach()")
+    if not kernel.values_are_keys and q.shape[1] < _heads(kernel, q, v):
+        raise NotImplementedError(f"{kernel.name}: forward-mode derivatives need as many heads of q as of the result")
+    kernel._tangent()  # raises SpecError if the spec has no tangent yet
+    made: Tensor = _push(kernel._text, seed, start, q, k, v, *parameters, *tables)
+    return made
+
+
 # ---- vmap: additional batch axes. Calls take masks without tables, which give the same bits.
 
 
@@ -348,10 +415,14 @@ def _on_the_cpu(kernel: Kernel, **tensors: Any) -> None:
             raise ValueError(f"{name} is on another device ({a.device}); {kernel.name} runs on the CPU")
 
 
+def _have_tangents(*tensors: Any) -> bool:
+    return any(isinstance(a, Tensor) and _has_tangent(a) for a in tensors)
+
+
 def _refuse_tangents(name: str, *tensors: Any) -> None:
-    if any(isinstance(a, Tensor) and _has_tangent(a) for a in tensors):
-        raise NotImplementedError(f"{name}: attnc has no forward-mode derivatives (torch.func.jvp, dual tensors); "
-                                  "torch.autograd has reverse-mode derivatives")
+    if _have_tangents(*tensors):
+        raise NotImplementedError(f"{name}: a graph of torch.compile has no forward-mode derivatives (torch.func.jvp, dual "
+                                  "tensors)")
 
 
 def _is_eager(*tensors: Any) -> bool:
@@ -418,7 +489,8 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
 def _call(kernel: Kernel, key: Any, q: Tensor, k: Any, v: Any, seed: Optional[int], out: Any, threads: Optional[int],
           given: Mapping[str, Any]) -> Tensor:
     """Checks a call, and makes it. It is kept by the key if it has one (_autograd.py)."""
-    _refuse_tangents(kernel.name, q, k, v, *given.values())
+    if torch.compiler.is_compiling():
+        _refuse_tangents(kernel.name, q, k, v, *given.values())
     _on_the_cpu(kernel, q=q, k=k, v=v, **{p.keyword: given[p.name] for p in kernel.parameters})
     stored = kernel._binding.takes_stored  # its keys and values stay as they are
     if torch.is_autocast_enabled("cpu") and isinstance(k, Tensor) and isinstance(v, Tensor) and out is None and not stored:
@@ -430,6 +502,10 @@ def _call(kernel: Kernel, key: Any, q: Tensor, k: Any, v: Any, seed: Optional[in
     parameters, tables = _as_tensors(kernel, [given[p.name] for p in kernel.parameters])
     _check_parameters(kernel, parameters, tables)
     start = _positions(given.get("query_start"), q.shape[0])
+    if not torch.compiler.is_compiling() and _have_tangents(q, k, v, *parameters):
+        if out is not None or threads is not None:
+            raise ValueError(f"{kernel.name}: out= and threads= are for calls without tangents")
+        return _call_with_tangents(kernel, q, k, v, parameters, tables, start, seed)
     differentiable = torch.is_grad_enabled() and any(
         isinstance(a, Tensor) and a.requires_grad for a in (q, k, v, *parameters))
     if out is not None or threads is not None:
