@@ -227,7 +227,8 @@ enum attn_statistics {
 };
 
 /* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. Kernels for
-   them compute in float, and their parameters are float. I32 and U8 are only for parameters.
+   them compute in float, and their parameters are float, but an array may have one of these types in any kernel of
+   float. I32 and U8 are only for parameters.
    The types from FP8 on are only for keys and values (`storage` of a spec). Their rows are bytes, and strides count
    bytes:
    - FP8: an element is one byte, e4m3fn: sign, 4 bits of exponent, 3 of fraction
