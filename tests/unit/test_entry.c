@@ -65,7 +65,7 @@ int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage)
 #define IDS_ROW 1
 #define PARAM_MISSING !params || !params->id
 #define PARAM_TABLE \
-    {"id", ATTN_I32, 2, {ATTN_BATCH, ATTN_N_K}, offsetof(struct SPEC_params, id), 0, ATTN_CONTIGUOUS, 0, 0},
+    {"id", ATTN_I32, 2, {ATTN_BATCH, ATTN_N_K}, offsetof(struct SPEC_params, id), 0, ATTN_CONTIGUOUS, 0, 0, 0},
 #define PARAM_COUNT PARAMS
 #if PARAMS
 #define PARAM_POINTER param

@@ -1,6 +1,10 @@
 /* The names that emit/vector.c fills into vector.c, product.c and the files of stored rows, as macros for a test that
    includes these files. The build defines LANES, F64, F16, DQ, F16C and AVX. */
+#if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
+#else /* without optimisation, inlining multiplies the compile time */
+#define INLINE static inline __attribute__((unused))
+#endif
 #define APART static __attribute__((noinline, unused))
 #define UNROLL _Pragma("GCC unroll 16")
 #define TARGET
