@@ -42,6 +42,7 @@ choose_suites() { # usage: choose_suites NAME…
 }
 
 only= # the pattern of the cases to run, or empty
+half= # 0 or 1: the half of the cases that suites with HALF run, or empty
 # Sets the command of a suite. Words such as BUILD and ATTNC are replaced.
 add_suite() { # usage: add_suite NAME BUILD-FOLDER
     local name=$1 build=$2 word words=()
@@ -50,6 +51,7 @@ add_suite() { # usage: add_suite NAME BUILD-FOLDER
         ATTNC) words+=("$build/attnc") ;;
         BUILD/*) words+=("$build/${word#BUILD/}") ;;
         ONLY) [ -z "$only" ] || words+=(--only "$only") ;;
+        HALF) [ -z "$half" ] || words+=(--half "$half") ;;
         *.py) words+=("$PYTHON" "$word") ;;
         *) words+=("$word") ;;
         esac

@@ -101,6 +101,7 @@ class Suite:
                             help='only cases whose name contains PATTERN (* and ? as in a shell)')
         parser.add_argument('--jobs', type=int, default=2, metavar='N', help='cases at a time (default: 2)')
         parser.add_argument('--times', action='store_true', help='say how long each case took; with --jobs 1, how much CPU too')
+        parser.add_argument('--half', type=int, choices=(0, 1), help='every second case, from the first or the second on')
         parser.add_argument('--list', action='store_true', help='print the names of the cases and stop')
         if more:
             more(parser)
@@ -146,7 +147,8 @@ class Suite:
 
     def run(self):
         pattern = self.options.only
-        cases = [c for c in self.cases if not pattern or fnmatch.fnmatch(c[0], '*%s*' % pattern)]
+        half = self.cases if self.options.half is None else self.cases[self.options.half::2]
+        cases = [c for c in half if not pattern or fnmatch.fnmatch(c[0], '*%s*' % pattern)]
         if self.options.list:
             print('\n'.join(name for name, _, _ in cases))
             shutil.rmtree(self.folder)
