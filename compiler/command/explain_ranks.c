@@ -166,10 +166,9 @@ static double shared_seconds(const struct shared *s, int64_t n, int64_t ranks, d
 static double joined_total(const struct shared *s, int64_t n, int64_t ranks)
 {
     if (s->whole) return whole_seconds(s, n, ranks, true);
-    const int64_t mine = (n - 1) / ranks + 1, chunk = keys_of_chunk(s->c);
+    const int64_t mine = (n - 1) / ranks + 1, chunk = keys_of_chunk(s->c), chunks = chunk > 0 ? mine / chunk : 0;
     const bool stores = chunk >= ATTN_RANKS_STORED && !s->c->separated.reach && !s->unit->spec->rate;
-    const double sums = stores ? 2 * s->state * (double)(mine / chunk) / s->limits.rates.bandwidth
-                               : sums_seconds(s, mine);
+    const double sums = stores ? 2 * s->state * (double)chunks / s->limits.rates.bandwidth : sums_seconds(s, mine);
     return joined_seconds(ranks, s->slices, sums, work_seconds(s, mine, mine), s->state, &s->costs->ranks.link,
                           s->limits.rates.bandwidth);
 }
