@@ -47,7 +47,7 @@ BEYOND = {
     'words that C or a header has taken': ['name_attn_*', 'name_header', 'name_header_inside', 'name_keyword'],
     'one number depends on another': ['coefficients_count', 'number_of_dtype', 'rope_base', 'values_longer',
                                       'mask_blocks_differ', 'storage_blocks', 'storage_prepared_values'],
-    'a key needs or excludes another': ['dropout_not_there', 'rope_angle_base', 'delta_blocks', 'delta_project', 'delta_sink',
+    'a key needs or excludes another': ['arrays_halves', 'jvp_*', 'dropout_not_there', 'rope_angle_base', 'delta_blocks', 'delta_project', 'delta_sink',
                                           'decay_project', 'project_arrays', 'storage_backward', 'storage_dtype',
                                           'storage_values'],
     'the value of an expression': ['rope_angle_infinite', 'sink_constant'],

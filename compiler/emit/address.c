@@ -130,12 +130,6 @@ const char *emit_element(struct emitter *x, const struct ref *r)
     return arena_printf(x->m->arena, "%s[%s]", made, plus + 3);
 }
 
-const char *emit_widened_element(const struct emitter *x, const struct array *a, const char *element)
-{
-    const bool widens = a->kind == ARRAY_PARAM && dtype_is_narrow(a->dtype);
-    return widens ? arena_printf(x->m->arena, "widened_%s(%s)", dtype_name(a->dtype), element) : element;
-}
-
 const char *emit_number_at(struct emitter *x, const struct ref *r)
 {
     return emit_widened_element(x, &x->l->array[r->of], emit_element(x, r));

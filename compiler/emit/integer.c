@@ -185,6 +185,12 @@ const char *emit_last_size(struct emitter *x, const struct array *a)
     return a->rank ? emit_integer(x, level[emit_levels_of(x, a, level) - 1].size) : "1";
 }
 
+const char *emit_widened_element(const struct emitter *x, const struct array *a, const char *element)
+{
+    const bool widens = a->kind == ARRAY_PARAM && dtype_is_narrow(a->dtype);
+    return widens ? arena_printf(x->m->arena, "widened_%s(%s)", dtype_name(a->dtype), element) : element;
+}
+
 const char *emit_element_by_name(struct emitter *x, const struct expr *e, int lane,
                                  const char *(*of_lanes)(void *user, const struct expr *sub), void *user)
 {
