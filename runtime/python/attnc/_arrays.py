@@ -89,7 +89,7 @@ class _Number:
         kind: Any = {"f64": ctypes.c_double, "i32": ctypes.c_int32}.get(dtype, ctypes.c_float)
         self.memory: Any = _Half(dtype) if dtype in _HALVES else kind()
         self.memory.value = value
-        place = self.memory.bits if dtype in _HALVES else self.memory
+        place: Any = self.memory.bits if dtype in _HALVES else self.memory
         sign, letter = "<" if sys.byteorder == "little" else ">", {"i32": "i", "bf16": "u"}.get(dtype, "f")
         self.__array_interface__ = {"data": (ctypes.addressof(place), False), "shape": (), "version": 3,
                                     "typestr": f"{sign}{letter}{ctypes.sizeof(place)}"}

@@ -221,8 +221,8 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
             if known is not None:
                 return known, None
     if torch.is_autocast_enabled("cpu") and query.device.type == "cpu":
-        narrow = torch.get_autocast_dtype("cpu")
-        query, key, value = query.to(narrow), key.to(narrow), value.to(narrow)
+        dtype = torch.get_autocast_dtype("cpu")
+        query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
     mask, extra = _mask_of(attention_mask, query, key, causal, sliding_window)
     if position_bias is not None:
         extra = position_bias if extra is None else position_bias + extra
