@@ -353,16 +353,16 @@ static uint64_t ids_of_row(const struct counter *x, const struct expr *e, const 
 }
 
 /* The documents that a query sees.
-   - A run is the keys of one document. `run` is the number of the document.
-   - Ids are constant in a run, so `solved` holds only a few different regions.
-   - `reached` lists the runs that the query sees, with their regions.
+   - Ids are constant in a document, so `solved` holds only a few different regions.
+   - `reached` lists the keys of the documents that the query sees, with their regions. Neighbours with one region, as
+     all documents have with `lengths`, are one entry.
    - Neighbouring queries with an equal hash `ids` share the list. */
 struct by_ids {
     struct solved solved[8];
     int known;
     struct reached {
         const struct solved *by;
-        int64_t run;
+        int64_t from, to;
     } *reached;
     int64_t found;
     bool begun;
@@ -385,15 +385,18 @@ static int64_t keys_with_ids(struct counter *x, const struct expr *where, struct
         while (k < b->known && b->solved[k].where != here) k++;
         if (k == (int)(sizeof b->solved / sizeof *b->solved)) return -1;
         if (k == b->known) solve(x, here, &b->solved[b->known++]);
-        b->reached[b->found++] = (struct reached){&b->solved[k], run};
+        const int64_t from = run * document, to = keys - from < document ? keys : from + document;
+        struct reached *const last = b->found ? &b->reached[b->found - 1] : NULL;
+        if (last && last->by == &b->solved[k] && last->to == from)
+            last->to = to;
+        else
+            b->reached[b->found++] = (struct reached){&b->solved[k], from, to};
     }
     b->begun = true;
     b->ids = now;
     int64_t count = 0;
-    for (int64_t k = 0; k < b->found; k++) {
-        const int64_t from = b->reached[k].run * document, to = keys - from < document ? keys : from + document;
-        count += keys_of_row(x, b->reached[k].by, r, from, to, tests);
-    }
+    for (int64_t k = 0; k < b->found; k++)
+        count += keys_of_row(x, b->reached[k].by, r, b->reached[k].from, b->reached[k].to, tests);
     return count;
 }
 

@@ -59,17 +59,17 @@ size_t attn_ranks_workspace(const struct attn_transport *transport, const struct
    - Another kernel with `emit: [forward, statistics]` sends keys and values from rank to rank, and merges results. The
      last query of all ranks is at the last key. Keys that no query of a rank sees are neither sent there nor computed,
      as far as distances, a prefix, `lengths` and `document` tell. With 16-bit elements, each merge rounds. With a
-     `decay`, sums of its logarithm over earlier tokens go to the next rank first, and travel with keys. `document`
-   has the ids of the tokens of all ranks, mine->all_keys is their number, and both are equal on all ranks. A sink, or
+     `decay`, sums of its logarithm over earlier tokens go to the next rank first, and travel with keys. `document` has
+     the ids of the tokens of all ranks, mine->all_keys is their number, and both are equal on all ranks. A sink, or
      another constant of a denominator, is added once for each row. If a row sees no key, its statistic may be that of
      the sink.
 
    Returns 0, an error of forward or of extend, or
    - ATTN_EPROBLEM: the ranks have different kernels, batches, numbers of heads, seeds, `document` or `lengths`
    - ATTN_EFOLD: the kernel has none of these, or has `storage` and passes states or sums, or its results for different
-   keys cannot be merged: 'delta' changes the values, or an array has no rows of the rank's keys; or, with
-   problem.foldable, states of the kernel cannot be joined; or a linear form names the number of a sequence, and there
-   are several
+     keys cannot be merged: 'delta' changes the values, or an array has no rows of the rank's keys; or, with
+     problem.foldable, states of the kernel cannot be joined; or a linear form names the number of a sequence, and there
+     are several
    - ATTN_ELENGTH: positions count by blocks, and a run does not begin with a block
    - ATTN_ERANKS: a message was not delivered */
 int attn_ranks_forward(const struct attn_transport *transport, const struct attn_kernel *kernel,
@@ -103,7 +103,7 @@ size_t attn_ranks_backward_workspace(const struct attn_transport *transport, con
    - Another kernel with `emit: [forward, backward, statistics]` whose keys travel (see attn_ranks_forward) sends
      gradients of keys back to their rank. mine->statistics are those that attn_ranks_forward wrote. An array with a row
      for each query or key has a gradient only if a decay alone reads it, else the error is ATTN_EFOLD. With 16-bit
-   elements, each sum of gradients rounds.
+     elements, each sum of gradients rounds.
    - Other kernels: ATTN_EFOLD */
 int attn_ranks_backward(const struct attn_transport *transport, const struct attn_kernel *kernel,
                         const struct attn_problem *mine, const void *params, const void *q, const void *k,

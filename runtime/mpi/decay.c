@@ -21,7 +21,7 @@ size_t decay_row(const struct attn_kernel *kernel, const struct attn_problem *p)
                        sizeof(double));
 }
 
-/* The rows of each part of the memory, of which the first ones are those of forward. */
+/* The parts of the memory. Forward has those up to EDGE, backward has all. */
 enum { BEFORE, QUERIES, CALL, EDGE, OF_QUERIES, OF_KEYS, KEYS_OF_CALL, OF_PIECE, RECEIVED, PARTS };
 
 static void rows_of_parts(const struct attn_kernel *kernel, const struct attn_problem *p, bool backward, int64_t *rows)
