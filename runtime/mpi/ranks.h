@@ -166,6 +166,12 @@ size_t ring_backward_workspace(const struct attn_kernel *kernel, const struct at
 int ring_backward_check(const struct attn_kernel *kernel, const struct attn_problem *problem, const void *gradients);
 int ring_backward(const struct ranks_call *call);
 
+/* Gradients of parameters (gradients.c). gradients_work returns the bytes of `work` for sum_gradients, which replaces
+   the gradients of parameters without a row for each token by their sums over all ranks. */
+size_t gradients_work(const struct ranks_call *call);
+void clear_gradients(const struct ranks_call *call);
+int sum_gradients(const struct ranks_call *call, void *work);
+
 /* Returns whether keys or values of forward have another type than queries (`storage` of a spec). */
 static inline bool kernel_stores(const struct attn_kernel *kernel)
 {

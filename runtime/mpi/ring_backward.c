@@ -177,8 +177,8 @@ static struct gradient gradient_v(const struct ring *x)
     return (struct gradient){x->call->dv, x->own.dv, x->own.kv_heads, x->call->kernel->value_dim};
 }
 
-/* Adds the gradients of parameters of a piece to those of the rank, or sets the latter to 0. */
-static void add_gradients(const struct ring *x, bool zero)
+/* Adds the gradients of parameters of a piece to those of the rank. decay_finish sets those of a decay. */
+static void add_gradients(const struct ring *x)
 {
     const struct attn_kernel *const kernel = x->call->kernel;
     const struct backward *const b = (const struct backward *)x->more;
@@ -186,10 +186,9 @@ static void add_gradients(const struct ring *x, bool zero)
     for (int k = 0, n = 0; k < kernel->params && own; k++) {
         const struct attn_param *const p = &kernel->param[k];
         if (!attn_param_learned(p)) continue;
-        const size_t elements = decay_reads(kernel, k) ? 0 : param_elements(p, &x->own);
-        if (own[n] && zero) memset(own[n], 0, elements * ring_statistics_size(kernel));
-        if (own[n] && !zero)
-            add_elements(own[n], b->pointers[n], (int64_t)elements, kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32);
+        if (own[n] && !decay_reads(kernel, k))
+            add_elements(own[n], b->pointers[n], (int64_t)param_elements(p, &x->own),
+                         kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32);
         n++;
     }
 }
@@ -292,7 +291,7 @@ static int add_piece(struct ring *x, int source, struct rows rows, const unsigne
         if (first > begun) add_part(x, b->dk, dk, n_k, of_k);
         if (first > begun && of_values) add_part(x, b->dv, dv, n_k, of_v);
         add_rows(x, &dq, first, p.n_q, b->dq);
-        add_gradients(x, false);
+        add_gradients(x);
         decay_add_gradients(x, &p, first, false);
     }
     return 0;
@@ -308,7 +307,7 @@ static int add_own(struct ring *x)
         add_rows(x, &dq, 0, p.n_q, NULL);
         add_rows(x, &dk, 0, p.n_k, NULL);
         add_rows(x, &dv, 0, p.n_k, NULL);
-        add_gradients(x, true);
+        clear_gradients(call);
         return 0;
     }
     ring_set_params(x, 0, key);
@@ -348,25 +347,6 @@ static void give_back(struct ring *x, int source, int step, int hop, int64_t num
     if (row_decay) decay_add_received(x, received);
 }
 
-/* Replaces the gradients of parameters by their sums over all ranks. */
-static void sum_all_gradients(struct ring *x)
-{
-    const struct attn_kernel *const kernel = x->call->kernel;
-    const struct backward *const b = (const struct backward *)x->more;
-    void *const *const own = (void *const *)x->call->gradients;
-    unsigned char *at = b->gradients;
-    for (int k = 0, n = 0; k < kernel->params && own; k++) {
-        const struct attn_param *const p = &kernel->param[k];
-        if (!attn_param_learned(p)) continue;
-        const size_t elements = param_elements(p, &x->own);
-        const enum attn_dtype dtype = kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
-        const bool rows = param_has_axis(p, ATTN_N_K) || param_has_axis(p, ATTN_N_Q);
-        if (own[n] && !rows) ring_note(x, sum_ranks(x->call->transport, own[n], (int64_t)elements, dtype, at));
-        at += whole_lines(elements * ring_statistics_size(kernel));
-        n++;
-    }
-}
-
 int ring_backward(const struct ranks_call *call)
 {
     struct backward backward = {.sizes = sizes_of_backward(call->kernel, &call->problem)};
@@ -383,6 +363,6 @@ int ring_backward(const struct ranks_call *call)
     if (!ring.error) ring_note(&ring, add_own(&ring));
     ring_travel(&ring);
     ring_note(&ring, decay_finish(&ring, backward.pointers));
-    sum_all_gradients(&ring);
+    ring_note(&ring, sum_gradients(call, backward.gradients));
     return ring.error;
 }

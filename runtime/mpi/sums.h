@@ -38,12 +38,4 @@ int sums_make_own(const struct sums *x, int kind);
 /* Adds the rank's tokens of slice n to sums at `to`, which hold those of the slice from other ranks. */
 int sums_add_slice(const struct sums *x, int64_t n, int kind, unsigned char *to);
 
-/* ---- gradients of parameters ---- */
-
-/* Returns the bytes of `work` for sum_gradients. */
-size_t gradients_work(const struct ranks_call *call);
-void clear_gradients(const struct ranks_call *call);
-/* Adds the gradients of parameters without a row for each token over all ranks. */
-int sum_gradients(const struct ranks_call *call, void *work);
-
 #endif

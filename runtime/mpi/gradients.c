@@ -1,0 +1,44 @@
+/* Gradients of parameters, which every rank has, and of which it gets the sums over all ranks. */
+#include "ranks.h"
+
+#include <string.h>
+
+size_t gradients_work(const struct ranks_call *call)
+{
+    const struct attn_kernel *const kernel = call->kernel;
+    size_t bytes = 0;
+    for (int k = 0; k < kernel->params; k++)
+        if (attn_param_learned(&kernel->param[k]))
+            bytes = larger(bytes, bytes_times(param_elements(&kernel->param[k], &call->problem),
+                                              kernel->dtype == ATTN_F64 ? 8 : 4));
+    return whole_lines(bytes);
+}
+
+void clear_gradients(const struct ranks_call *call)
+{
+    void *const *const own = (void *const *)call->gradients;
+    for (int k = 0, n = 0; k < call->kernel->params && own; k++) {
+        const struct attn_param *const p = &call->kernel->param[k];
+        if (!attn_param_learned(p)) continue;
+        if (own[n]) memset(own[n], 0, param_elements(p, &call->problem) * (call->kernel->dtype == ATTN_F64 ? 8 : 4));
+        n++;
+    }
+}
+
+int sum_gradients(const struct ranks_call *call, void *work)
+{
+    const struct attn_kernel *const kernel = call->kernel;
+    void *const *const own = (void *const *)call->gradients;
+    int error = 0;
+    for (int k = 0, n = 0; k < kernel->params && own; k++) {
+        const struct attn_param *const p = &kernel->param[k];
+        if (!attn_param_learned(p)) continue;
+        const enum attn_dtype dtype = kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+        const bool rows = param_has_axis(p, ATTN_N_Q) || param_has_axis(p, ATTN_N_K);
+        if (own[n] && !rows)
+            error = worse_error(
+                error, sum_ranks(call->transport, own[n], (int64_t)param_elements(p, &call->problem), dtype, work));
+        n++;
+    }
+    return error;
+}
