@@ -27,10 +27,11 @@ bool multiplies_states(const struct compilation *c);
 /* Whether the region selects stream indices periodically, such as every fourth key. Then the pass residues makes a
    separate loop. (pass/residues.c) */
 bool region_repeats(struct module *m, const struct expr *where, int lane_axis, int stream_axis);
-/* Returns e * by, term by term. A constant factor absorbs `by`: x*3+y times 2 is x*6+y*2. (pass/stabilise.c) */
+/* Returns e * by, term by term. A constant factor absorbs `by`: x*3+y times 2 is x*6+y*2.
+   (pass/stabilise/exponentials.c) */
 const struct expr *expr_scaled(struct module *m, const struct expr *e, double by);
 /* Whether e is (a - b) + (c - d), a difference of two numbers in two parts. Another order would lose digits.
-   (pass/stabilise.c) */
+   (pass/stabilise/exponentials.c) */
 bool expr_is_exact_difference(const struct expr *e);
 /* Merges equal values, inlines maps with one user, and removes unused values. (pass/simplify.c) */
 void simplify_graph(struct graph *g);
