@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from . import _tensors
-from ._arrays import _HALVES, heads_of_result
+from ._arrays import heads_of_result
 from ._kernel import Kernel
 from ._repeat import Saved, _Again, _calls, _Forward, key_of_tensors
 
@@ -263,7 +263,7 @@ class Backward(_Again):
     def __init__(self, call: Any, function: Any, like: Tensor, gradients: Any, wanted: Sequence[bool]) -> None:
         super().__init__(call, function, like)
         self.wanted, self.unaligned, self.empty = wanted[:3], like.element_size() - 1, _empty
-        self.learned = [(p.name, torch.float32 if p.dtype in _HALVES else None) if is_wanted else None
+        self.learned = [(p.name, p.dtype) if is_wanted else None
                         for p, is_wanted in zip(call.binding.learned, wanted[3:])]
         self.of_learned, self.addresses = gradients, ctypes.addressof(gradients) if self.learned else None
 
@@ -280,7 +280,10 @@ class Backward(_Again):
         if given:
             self.fill(given)
         for number, of in enumerate(learned):
-            made = None if of is None else torch.empty_like(given[of[0]], dtype=of[1], memory_format=_contiguous)
+            made = None
+            if of is not None:
+                like = given[of[0]]
+                made = torch.empty_like(like, dtype=_tensors.gradient_dtype(of[1], like), memory_format=_contiguous)
             self.of_learned[number] = None if made is None else made.data_ptr()
             results.append(made)
         if seed is not None:

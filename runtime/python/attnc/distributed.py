@@ -16,7 +16,6 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from . import _header, _tensors
-from ._arrays import _HALVES
 from ._autograd import parallel
 from ._call import Parameter as _Parameter, _Call
 from ._compiler import program
@@ -338,10 +337,9 @@ def _gradients(kernel: Kernel, exchange: _Exchange, q: Tensor, out: Tensor, dout
     for p in whole:
         given[p.name] = exchange.narrow(given[p.name], p.shape.index("n_k"))
     if not q.shape[2] or not k.shape[2]:
-        each = [(q, None), (k, None), (v, None), *((given[p.name], torch.float32 if p.dtype in _HALVES else None)
-                                                   for p in binding.learned)]
-        return [torch.zeros(a.shape, dtype=dtype or a.dtype) if is_wanted else None
-                for (a, dtype), is_wanted in zip(each, wanted)]
+        each = [(a, a.dtype) for a in (q, k, v)]
+        each += [(a, _tensors.gradient_dtype(p.dtype, a)) for p in binding.learned for a in [given[p.name]]]
+        return [torch.zeros(a.shape, dtype=dtype) if is_wanted else None for (a, dtype), is_wanted in zip(each, wanted)]
     start = exchange.start()
     if start != k.shape[2] - q.shape[2]:
         given["query_start"] = start

@@ -14,7 +14,8 @@ from torch.overrides import TorchFunctionMode
 
 from . import _autograd
 from . import _kernel as _kernels
-from ._arrays import (_HALVES, _INTEGERS, _OTHER_NAMES, _has_tangent, _is_number, heads_of_result, named, row_units,
+from . import _tensors
+from ._arrays import (_INTEGERS, _OTHER_NAMES, _has_tangent, _is_number, heads_of_result, named, row_units,
                       words_of_heads)
 from ._autograd import OF_PARALLEL, Kept, Way, is_undisturbed, parallel, rows_of, saved_size, within
 from ._call import MaskTiles
@@ -154,11 +155,11 @@ def _(kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, s
       parameters: Sequence[Optional[Tensor]], tables: Sequence[Optional[Tensor]], start: Optional[Tensor],
       seed: Optional[int], wanted: Sequence[bool], drawn: Optional[Tensor]) -> List[Tensor]:
     made = _kernel_of(kernel)
-    learned = [(value, torch.float32 if p.dtype in _HALVES else None)
+    learned = [None if value is None else (value, _tensors.gradient_dtype(p.dtype, value))
                for p, value in zip(made.parameters, parameters) if _is_learned(p)]
-    return [torch.empty(a.shape, dtype=dtype or a.dtype, device=a.device)
-            for (a, dtype), is_wanted in zip([(q, None), (k, None), (v, None), *learned], wanted)
-            if is_wanted and a is not None]
+    return [torch.empty(each[0].shape, dtype=each[1], device=each[0].device)
+            for each, is_wanted in zip([*((a, a.dtype) for a in (q, k, v)), *learned], wanted)
+            if is_wanted and each is not None]
 
 
 @torch.library.custom_op("attnc::statistics", mutates_args=())
