@@ -91,6 +91,14 @@ def obeying_modes(*rights):
     return ['setpriv', '--bounding-set=' + ','.join('-' + right for right in rights)] if os.geteuid() == 0 else []
 
 
+def part(text):
+    """Reads the option --part K/N."""
+    first, every = map(int, text.split('/'))
+    if not 0 <= first < every:
+        raise ValueError
+    return first, every
+
+
 class Suite:
     """A test program: its command line, its cases, and the functions that run them. `more` adds options."""
 
@@ -101,7 +109,7 @@ class Suite:
                             help='only cases whose name contains PATTERN (* and ? as in a shell)')
         parser.add_argument('--jobs', type=int, default=2, metavar='N', help='cases at a time (default: 2)')
         parser.add_argument('--times', action='store_true', help='say how long each case took; with --jobs 1, how much CPU too')
-        parser.add_argument('--half', type=int, choices=(0, 1), help='every second case, from the first or the second on')
+        parser.add_argument('--part', type=part, metavar='K/N', help='every N-th case, from number K on (0/2: every second one)')
         parser.add_argument('--list', action='store_true', help='print the names of the cases and stop')
         if more:
             more(parser)
@@ -147,8 +155,8 @@ class Suite:
 
     def run(self):
         pattern = self.options.only
-        half = self.cases if self.options.half is None else self.cases[self.options.half::2]
-        cases = [c for c in half if not pattern or fnmatch.fnmatch(c[0], '*%s*' % pattern)]
+        first, every = self.options.part or (0, 1)
+        cases = [c for c in self.cases[first::every] if not pattern or fnmatch.fnmatch(c[0], '*%s*' % pattern)]
         if self.options.list:
             print('\n'.join(name for name, _, _ in cases))
             shutil.rmtree(self.folder)

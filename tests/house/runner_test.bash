@@ -76,7 +76,7 @@ long   -            plain      -             tests/long.py ATTNC ONLY HALF
 far    -            plain      no_machine    tests/far.py ATTNC
 here   quick        sanitized  -             BUILD/tests/here
 
-tidy   quick,house  plain      demo          tests/tidy.bash BUILD/tests
+tidy   quick,house  plain      demo          tests/tidy.bash BUILD/tests QUARTER
 END
 # usage: chooses NAME STATUS CHOSEN WORD…. Checks that ./dev test runs the suites CHOSEN for these words.
 chooses() {
@@ -98,13 +98,13 @@ chooses chooses_by_group 0 'here tidy' quick
 chooses chooses_each_once 0 'here tidy' here quick house
 chooses refuses_other_names 2 '' long lon
 chooses refuses_other_machines 2 '' far
-# usage: becomes NAME COMMAND SUITE CASE [HALF]. Checks that the runner makes COMMAND from the line of SUITE.
+# usage: becomes NAME COMMAND SUITE CASE [TURN]. Checks that the runner makes COMMAND from the line of SUITE.
 becomes() {
     local said
     said=$(
         source tests/runner.bash
         read_suites "$folder/suites.txt"
-        only=$4 half=${5-} PYTHON=python
+        only=$4 turn=${5-} PYTHON=python
         add_suite "$3" /build
         echo "${command_of[$3]}"
     )
@@ -112,7 +112,8 @@ becomes() {
 }
 becomes command_of_python 'python tests/long.py /build/attnc' long ''
 becomes command_of_cases 'python tests/long.py /build/attnc --only bad\*case' long 'bad*case'
-becomes command_of_a_half 'python tests/long.py /build/attnc --half 1' long '' 1
+becomes command_of_a_half 'python tests/long.py /build/attnc --part 1/2' long '' 15
+becomes command_of_a_quarter 'tests/tidy.bash /build/tests --part 3/4' tidy '' 15
 becomes half_of_no_cases '/build/tests/here' here '' 1
 becomes command_of_program '/build/tests/here' here ''
 becomes command_of_script 'tests/tidy.bash /build/tests' tidy ''

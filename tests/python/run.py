@@ -77,14 +77,14 @@ def environment(name, *packages):
     return python, settings
 
 
-def cases(name, python, settings, only, link):
-    """Runs the cases of a file with `python`. `link` leads to BUILD. All files share the bytecode of imported packages:
-    compiling that of PyTorch takes as long as importing it."""
+def cases(name, python, settings, more, link):
+    """Runs the cases of a file with `python` and with `more` options. `link` leads to BUILD. All files share the bytecode
+    of imported packages: compiling that of PyTorch takes as long as importing it."""
     folder = os.path.dirname(link)
     # parallel cases would disturb PyTorch's threads
     words = [os.path.join(HERE, name + '_cases.py'), os.path.join(os.path.dirname(python), 'attnc'), '--jobs',
              '2' if name in ('numpy', 'stored') else '1']
-    command = [os.path.join(link, os.path.relpath(python, BUILD)), *words, *(['--only', only] if only else [])]
+    command = [os.path.join(link, os.path.relpath(python, BUILD)), *words, *more]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                env=settings | {'TMPDIR': folder, 'PYTHONPYCACHEPREFIX': os.path.join(folder, 'bytecode'),
                                                'PYTHONDONTWRITEBYTECODE': ''},
@@ -175,7 +175,10 @@ def all_cases(link):
     parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
     parser.add_argument('attnc', help='not used: the wheel has its own')
     parser.add_argument('--only', metavar='PATTERN', help='only cases whose name contains PATTERN')
-    only = parser.parse_args().only
+    parser.add_argument('--part', metavar='K/N', help='of each file every N-th case, from number K on')
+    options = parser.parse_args()
+    only = ['--only', options.only] if options.only else []
+    part = ['--part', options.part] if options.part else []
     for name, packages, files, more in (
             ('numpy', (), ('numpy', 'stored'), (numpy_is_all_it_needs, it_is_for_every_python)),
             ('frameworks', FRAMEWORKS, ('torch', 'tensors', 'replace', 'flex', 'sdpa', 'transformers', 'jax', 'readme', 'train',
@@ -207,7 +210,7 @@ def all_cases(link):
             say('skip', 'numpy_cases', str(why))
             continue
         for file in files:
-            cases(file, python, settings, only, link)
+            cases(file, python, settings, only + part, link)
     print('%(passed)d passed, %(failed)d failed, %(skipped)d skipped' % count)
     return 1 if count['failed'] else 0
 
