@@ -120,7 +120,19 @@ def _reason(query: Tensor, output_attentions: Any) -> str:
 def _shared_mask(batch: int, n_q: int, n_k: int, at: int, left: int, right: int, _: bool) -> Mask:
     """Returns the mask of all calls with these sizes that give none. Gradients cannot use the tensors of inference mode,
     so its masks are separate."""
-    return Mask(batch, n_q, n_k, at, left, right)
+    made = Mask(batch, n_q, n_k, at, left, right)
+    if left == right == FAR:
+        made.arrays, made.plans = _of_all_keys(batch, n_q, torch.is_inference_mode_enabled())
+    return made
+
+
+@functools.lru_cache(maxsize=64)
+def _of_all_keys(batch: int, n_q: int, _: bool) -> Tuple[Dict[int, Dict[str, Any]], Dict[Any, Any]]:
+    """Returns the arrays and plans of masks that hide no key. They suit any number of keys, so the next token of a
+    model needs no new ones."""
+    mask = Mask(batch, n_q, FAR)
+    mask.numbers(batch)
+    return mask.arrays, mask.plans
 
 
 def _mask_of(given: Any, query: Tensor, key: Tensor, is_causal: bool,
