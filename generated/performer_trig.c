@@ -633,9 +633,8 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b
             __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
-   from x = first on. Terms are rounded and added as for
-   several rows. For b with scales, one for `block` elements:
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. Terms are rounded and
+   added as for several rows. For b with scales, one for `block` elements:
    - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
@@ -2394,19 +2393,18 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
 {
     for (int64_t r = 0; r < rows; r++)
         UNROLL for (int64_t x = 0; x < units_v3(width); x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 2);
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
-   from x = first on. Terms are rounded and added as for
-   several rows. For b with scales, one for `block` elements:
+/* c[x] += sum over t of a[t] * b[t][x] for up to 16 vectors of lanes, from x = first on. Terms are rounded and
+   added as for several rows. For b with scales, one for `block` elements:
    - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
 )
 {
-    vec_v3 sum[8];
+    vec_v3 sum[16];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
     (void)block;
@@ -2417,7 +2415,7 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, co
 }
 
 /* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 64 lanes at a time. */
+   elements are widened once for all rows. If a has one row, b is read 128 lanes at a time. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -2432,11 +2430,11 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
             const float *const factor_of_row = a;
             const int64_t step = a_step;
             int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64)
-                row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+            for (; x + 128 <= lanes; x += 128)
+                row_v3(16, x, some, factor_of_row, step, b, b_step, lanes, block,
                     c);
-            if (lanes % 64)
-                row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, lanes, block,
+            if (lanes % 128)
+                row_v3((int)(lanes % 128 / 8), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c);
             continue;
         }
@@ -4143,16 +4141,15 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
-   from x = first on. Terms are rounded and added as for
-   several rows. For b with scales, one for `block` elements:
+/* c[x] += sum over t of a[t] * b[t][x] for up to 16 vectors of lanes, from x = first on. Terms are rounded and
+   added as for several rows. For b with scales, one for `block` elements:
    - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
 , const float *ahead)
 {
-    vec_any sum[8];
+    vec_any sum[16];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
     (void)block;
@@ -4164,7 +4161,7 @@ INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float
 }
 
 /* Like dot_any, but b is in memory and is prefetched as in dot_along_any. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 32 lanes at a time. */
+   elements are widened once for all rows. If a has one row, b is read 64 lanes at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
@@ -4178,11 +4175,11 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
             const float *const factor_of_row = a;
             const int64_t step = a_step;
             int64_t x = 0;
-            for (; x + 32 <= lanes; x += 32)
-                row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+            for (; x + 64 <= lanes; x += 64)
+                row_any(16, x, some, factor_of_row, step, b, b_step, lanes, block,
                     c, early ? ahead : NULL);
-            if (lanes % 32)
-                row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
+            if (lanes % 64)
+                row_any((int)(lanes % 64 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c, early ? ahead : NULL);
             continue;
         }

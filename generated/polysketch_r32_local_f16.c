@@ -635,9 +635,8 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t
             __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
-   from x = first on. Terms are rounded and added as for
-   several rows. For b with scales, one for `block` elements:
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. Terms are rounded and
+   added as for several rows. For b with scales, one for `block` elements:
    - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 32 later are copied to `next`, for `later` rows */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
@@ -2462,23 +2461,23 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t
 {
     for (int64_t r = 0; r < rows; r++)
         UNROLL for (int64_t x = 0; x < units_v3(width); x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 2);
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
-   from x = first on. Terms are rounded and added as for
-   several rows. For b with scales, one for `block` elements:
+/* c[x] += sum over t of a[t] * b[t][x] for up to 16 vectors of lanes, from x = first on. Terms are rounded and
+   added as for several rows. For b with scales, one for `block` elements:
    - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-)
+, const uint16_t *ahead)
 {
-    vec_v3 sum[8];
+    vec_v3 sum[16];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
+        if (ahead && first == 0) fetch_v3(1, lanes, ahead + t * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b, first + v * 8);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + first + v * 8, load_v3(c + first + v * 8) + sum[v]);
@@ -2608,11 +2607,11 @@ TARGET_v3 INLINE void strip_v3(int64_t rows, int64_t first, const int64_t lanes,
 }
 
 /* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 64 lanes at a time. */
+   elements are widened once for all rows. If a has one row, b is read 128 lanes at a time. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
+    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
 {
     float wide[16 * 64] __attribute__((aligned(32)));
     if (0 && update == 1 && rows >= 16 && lanes % (2 * 8) == 0) {
@@ -2622,19 +2621,19 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        const uint16_t *const ahead = ahead_v3(b, b_step, rows == 1 ? 0 : 32, steps - t, NULL);
+        const uint16_t *const ahead = ahead_v3(b, b_step, rows == 1 ? early : 32, steps - t, NULL);
         (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
             const int64_t step = a_step;
             int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64)
-                row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c);
-            if (lanes % 64)
-                row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c);
+            for (; x + 128 <= lanes; x += 128)
+                row_v3(16, x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c, early ? ahead : NULL);
+            if (lanes % 128)
+                row_v3((int)(lanes % 128 / 8), x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c, early ? ahead : NULL);
             continue;
         }
         if (update == 1 && (0 || rows <= 6)) {
@@ -2749,7 +2748,7 @@ TARGET_v3 APART void dot16_v3(int64_t rows, int64_t steps, const float *a, const
 TARGET_v3 APART void dot17_v3(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/8);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -4292,16 +4291,15 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int6
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
-   from x = first on. Terms are rounded and added as for
-   several rows. For b with scales, one for `block` elements:
+/* c[x] += sum over t of a[t] * b[t][x] for up to 16 vectors of lanes, from x = first on. Terms are rounded and
+   added as for several rows. For b with scales, one for `block` elements:
    - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
 , const uint16_t *ahead)
 {
-    vec_any sum[8];
+    vec_any sum[16];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
     (void)block;
@@ -4434,7 +4432,7 @@ INLINE void strip_any(int64_t rows, int64_t first, const int64_t lanes, int64_t 
 }
 
 /* Like dot_any, but b is in memory and is prefetched as in dot_along_any. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 32 lanes at a time. */
+   elements are widened once for all rows. If a has one row, b is read 64 lanes at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
@@ -4454,11 +4452,11 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
             const float *const factor_of_row = a;
             const int64_t step = a_step;
             int64_t x = 0;
-            for (; x + 32 <= lanes; x += 32)
-                row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+            for (; x + 64 <= lanes; x += 64)
+                row_any(16, x, some, factor_of_row, step, b, b_step, lanes, block,
                     c, early ? ahead : NULL);
-            if (lanes % 32)
-                row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
+            if (lanes % 64)
+                row_any((int)(lanes % 64 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c, early ? ahead : NULL);
             continue;
         }

@@ -851,9 +851,8 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     }
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
-   from x = first on. Terms are rounded and added as for
-   several rows. For b with scales, one for `block` elements:
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. Terms are rounded and
+   added as for several rows. For b with scales, one for `block` elements:
    - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
@@ -1809,7 +1808,7 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
 {
     for (int64_t r = 0; r < rows; r++)
         UNROLL for (int64_t x = 0; x < units_v3(width); x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 2);
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t. b has all 8 rows if `whole`.
@@ -1820,9 +1819,9 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
 {
     vec_v3 t[8];
     UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
-    for (int64_t first = 0; first < steps; first += 64)
+    for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 8; k++) {
-            for (int64_t s = first; s < min(first + 64, steps); s += 8)
+            for (int64_t s = first; s < min(first + 128, steps); s += 8)
                 t[k] += load_v3(a + s) * unscaled_v3(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
         }
@@ -2028,16 +2027,15 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     }
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
-   from x = first on. Terms are rounded and added as for
-   several rows. For b with scales, one for `block` elements:
+/* c[x] += sum over t of a[t] * b[t][x] for up to 16 vectors of lanes, from x = first on. Terms are rounded and
+   added as for several rows. For b with scales, one for `block` elements:
    - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
 )
 {
-    vec_v3 sum[8];
+    vec_v3 sum[16];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
     (void)block;
@@ -2048,7 +2046,7 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, co
 }
 
 /* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 64 lanes at a time. */
+   elements are widened once for all rows. If a has one row, b is read 128 lanes at a time. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -2063,11 +2061,11 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
             const float *const factor_of_row = a;
             const int64_t step = a_step;
             int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64)
-                row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+            for (; x + 128 <= lanes; x += 128)
+                row_v3(16, x, some, factor_of_row, step, b, b_step, lanes, block,
                     c);
-            if (lanes % 64)
-                row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, lanes, block,
+            if (lanes % 128)
+                row_v3((int)(lanes % 128 / 8), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c);
             continue;
         }
@@ -2979,10 +2977,10 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
 {
     vec_any t[4];
     UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
-    for (int64_t first = 0; first < steps; first += 32)
+    for (int64_t first = 0; first < steps; first += 64)
         UNROLL for (int k = 0; k < 4; k++) {
-            if (whole && ahead) fetch_any(1, min(32, steps - first), ahead + k * b_row + units_any(first), b_row);
-            for (int64_t s = first; s < min(first + 32, steps); s += 4)
+            if (whole && ahead) fetch_any(1, min(64, steps - first), ahead + k * b_row + units_any(first), b_row);
+            for (int64_t s = first; s < min(first + 64, steps); s += 4)
                 t[k] += load_any(a + s) * unscaled_any(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
         }
@@ -3185,16 +3183,15 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     }
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
-   from x = first on. Terms are rounded and added as for
-   several rows. For b with scales, one for `block` elements:
+/* c[x] += sum over t of a[t] * b[t][x] for up to 16 vectors of lanes, from x = first on. Terms are rounded and
+   added as for several rows. For b with scales, one for `block` elements:
    - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
 , const float *ahead)
 {
-    vec_any sum[8];
+    vec_any sum[16];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
     (void)block;
@@ -3206,7 +3203,7 @@ INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float
 }
 
 /* Like dot_any, but b is in memory and is prefetched as in dot_along_any. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 32 lanes at a time. */
+   elements are widened once for all rows. If a has one row, b is read 64 lanes at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
@@ -3220,11 +3217,11 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
             const float *const factor_of_row = a;
             const int64_t step = a_step;
             int64_t x = 0;
-            for (; x + 32 <= lanes; x += 32)
-                row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+            for (; x + 64 <= lanes; x += 64)
+                row_any(16, x, some, factor_of_row, step, b, b_step, lanes, block,
                     c, early ? ahead : NULL);
-            if (lanes % 32)
-                row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
+            if (lanes % 64)
+                row_any((int)(lanes % 64 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c, early ? ahead : NULL);
             continue;
         }

@@ -1138,9 +1138,8 @@ TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, 
     }
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
-   from x = first on. Terms are rounded and added as for
-   several rows. For b with scales, one for `block` elements:
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. Terms are rounded and
+   added as for several rows. For b with scales, one for `block` elements:
    - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 32 later are copied to `next`, for `later` rows */
 TARGET_v4bf16amx INLINE void row_v4bf16amx(const int vectors, int64_t first, int64_t steps, const float *a,
@@ -2764,9 +2763,8 @@ TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const 
     }
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
-   from x = first on. Terms are rounded and added as for
-   several rows. For b with scales, one for `block` elements:
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. Terms are rounded and
+   added as for several rows. For b with scales, one for `block` elements:
    - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 32 later are copied to `next`, for `later` rows */
 TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
@@ -4142,9 +4140,8 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     }
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
-   from x = first on. Terms are rounded and added as for
-   several rows. For b with scales, one for `block` elements:
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. Terms are rounded and
+   added as for several rows. For b with scales, one for `block` elements:
    - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 32 later are copied to `next`, for `later` rows */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
@@ -5285,20 +5282,21 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t
 {
     for (int64_t r = 0; r < rows; r++)
         UNROLL for (int64_t x = 0; x < units_v3(width); x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 2);
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t. b has all 8 rows if `whole`.
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
    prefetch them. */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
-    int64_t b_row, float *c)
+    int64_t b_row, float *c, const uint16_t *ahead)
 {
     vec_v3 t[8];
     UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
-    for (int64_t first = 0; first < steps; first += 64)
+    for (int64_t first = 0; first < steps; first += 128)
         UNROLL for (int k = 0; k < 8; k++) {
-            for (int64_t s = first; s < min(first + 64, steps); s += 8)
+            if (whole && ahead) fetch_v3(1, min(128, steps - first), ahead + k * b_row + units_v3(first), b_row);
+            for (int64_t s = first; s < min(first + 128, steps); s += 8)
                 t[k] += load_v3(a + s) * unscaled_v3(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
         }
@@ -5487,9 +5485,9 @@ TARGET_v3 INLINE int64_t all_turned_v3(int64_t rows, int64_t columns, const int6
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t].
    - Both operands are contiguous along t. `steps` is a multiple of 8.
-   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+   - b is in memory. It is prefetched `early` rows ahead for one row of a, otherwise 32 rows ahead. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+    const uint16_t *b, int64_t b_row, float *c, int64_t c_row, const int64_t early)
 {
     const int64_t whole = columns - columns % 8,
         turned = rows < 8 ? 0 : all_turned_v3(rows, whole, steps, a, a_row, b, b_row, c, c_row),
@@ -5497,11 +5495,11 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     b += first * b_row;
     for (int64_t x = first; x < columns; x += 8, b += 8 * b_row) {
         const int64_t last = min(8, columns - x) - 1;
-        const uint16_t *const ahead = ahead_v3(b, b_row, rows == 1 ? 0 : 32, columns - x, NULL);
+        const uint16_t *const ahead = ahead_v3(b, b_row, rows == 1 ? early : 32, columns - x, NULL);
         if (rows == 1 && last == 8 - 1)
-            columns_v3(1, last, steps, a, b, b_row, c + x);
+            columns_v3(1, last, steps, a, b, b_row, c + x, early ? ahead : NULL);
         else if (rows == 1)
-            columns_v3(0, last, steps, a, b, b_row, c + x);
+            columns_v3(0, last, steps, a, b, b_row, c + x, NULL);
         else if (last == 8 - 1)
             all_columns_v3(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
                 c_row, 2, ahead);
@@ -5510,20 +5508,20 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     }
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
-   from x = first on. Terms are rounded and added as for
-   several rows. For b with scales, one for `block` elements:
+/* c[x] += sum over t of a[t] * b[t][x] for up to 16 vectors of lanes, from x = first on. Terms are rounded and
+   added as for several rows. For b with scales, one for `block` elements:
    - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-)
+, const uint16_t *ahead)
 {
-    vec_v3 sum[8];
+    vec_v3 sum[16];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
     (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
+        if (ahead && first == 0) fetch_v3(1, lanes, ahead + t * b_step, b_step);
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b, first + v * 8);
     }
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + first + v * 8, load_v3(c + first + v * 8) + sum[v]);
@@ -5653,11 +5651,11 @@ TARGET_v3 INLINE void strip_v3(int64_t rows, int64_t first, const int64_t lanes,
 }
 
 /* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 64 lanes at a time. */
+   elements are widened once for all rows. If a has one row, b is read 128 lanes at a time. */
 TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
+    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
 {
     float wide[16 * 64] __attribute__((aligned(32)));
     if (0 && update == 1 && rows >= 16 && lanes % (2 * 8) == 0) {
@@ -5667,19 +5665,19 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     }
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        const uint16_t *const ahead = ahead_v3(b, b_step, rows == 1 ? 0 : 32, steps - t, NULL);
+        const uint16_t *const ahead = ahead_v3(b, b_step, rows == 1 ? early : 32, steps - t, NULL);
         (void)ahead;
         const int64_t block = lanes;
         if (rows == 1 && update == 1) {
             const float *const factor_of_row = a;
             const int64_t step = a_step;
             int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64)
-                row_v3(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c);
-            if (lanes % 64)
-                row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c);
+            for (; x + 128 <= lanes; x += 128)
+                row_v3(16, x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c, early ? ahead : NULL);
+            if (lanes % 128)
+                row_v3((int)(lanes % 128 / 8), x, some, factor_of_row, step, b, b_step, lanes, block,
+                    c, early ? ahead : NULL);
             continue;
         }
         if (update == 1 && (0 || rows <= 6)) {
@@ -5720,7 +5718,7 @@ TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, const
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row, float *c)
 {
-    dot_along_v3(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
+    dot_along_v3(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, /*early=*/8);
 }
 TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
@@ -5731,7 +5729,7 @@ TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/8);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -6642,10 +6640,10 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
 {
     vec_any t[4];
     UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
-    for (int64_t first = 0; first < steps; first += 32)
+    for (int64_t first = 0; first < steps; first += 64)
         UNROLL for (int k = 0; k < 4; k++) {
-            if (whole && ahead) fetch_any(1, min(32, steps - first), ahead + k * b_row + units_any(first), b_row);
-            for (int64_t s = first; s < min(first + 32, steps); s += 4)
+            if (whole && ahead) fetch_any(1, min(64, steps - first), ahead + k * b_row + units_any(first), b_row);
+            for (int64_t s = first; s < min(first + 64, steps); s += 4)
                 t[k] += load_any(a + s) * unscaled_any(b + (whole ? k : min(k, last)) * b_row, s);
             __asm__ volatile("" : : : "memory");
         }
@@ -6854,16 +6852,15 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     }
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes,
-   from x = first on. Terms are rounded and added as for
-   several rows. For b with scales, one for `block` elements:
+/* c[x] += sum over t of a[t] * b[t][x] for up to 16 vectors of lanes, from x = first on. Terms are rounded and
+   added as for several rows. For b with scales, one for `block` elements:
    - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows 16 later are copied to `next`, for `later` rows */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
     const uint16_t *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
 , const uint16_t *ahead)
 {
-    vec_any sum[8];
+    vec_any sum[16];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
     (void)block;
@@ -6996,7 +6993,7 @@ INLINE void strip_any(int64_t rows, int64_t first, const int64_t lanes, int64_t 
 }
 
 /* Like dot_any, but b is in memory and is prefetched as in dot_along_any. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 32 lanes at a time. */
+   elements are widened once for all rows. If a has one row, b is read 64 lanes at a time. */
 INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
@@ -7016,11 +7013,11 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
             const float *const factor_of_row = a;
             const int64_t step = a_step;
             int64_t x = 0;
-            for (; x + 32 <= lanes; x += 32)
-                row_any(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+            for (; x + 64 <= lanes; x += 64)
+                row_any(16, x, some, factor_of_row, step, b, b_step, lanes, block,
                     c, early ? ahead : NULL);
-            if (lanes % 32)
-                row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
+            if (lanes % 64)
+                row_any((int)(lanes % 64 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c, early ? ahead : NULL);
             continue;
         }

@@ -121,6 +121,10 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set_number(x, "AHEAD", PREFETCH_ROWS);
     template_set_number(x, "EARLY_FOR_SEVERAL", target->early_for_several);
     template_set_number(x, "ROOMY", is_roomy(target));
+    /* With one query, this part of a row is read at a time. Half rows of 512 bytes make the hardware prefetch badly,
+       which costs more time than sums that are not in registers. */
+    template_set_number(x, "PART_VECTORS", is_roomy(target) ? 8 : 16);
+    template_set_number(x, "PART_LANES", (is_roomy(target) ? 8 : 16) * e->lanes);
     template_set_number(x, "ABREAST", is_roomy(target) ? 4 : 2); /* with 4 rows, the sums stay in registers */
     template_set_number(x, "NEAR", 4 - target->near);            /* the last argument of __builtin_prefetch */
     template_set_number(x, "SOME", 16); /* a core can have about this number of cache misses in flight */

@@ -27,16 +27,16 @@ TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps,
     }
 #else
     UNROLL for (int k = 0; k < LANES; k++) t[k] = (vec_T){0};
-    for (int64_t first = 0; first < steps; first += WIDE)
+    for (int64_t first = 0; first < steps; first += PART_LANES)
         UNROLL for (int k = 0; k < LANES; k++) {
 #if IS_EARLY
-            if (whole && ahead) fetch_T(1, min(WIDE, steps - first), ahead + k * b_row + units_T(first), b_row);
+            if (whole && ahead) fetch_T(1, min(PART_LANES, steps - first), ahead + k * b_row + units_T(first), b_row);
 #endif
 #if BLOCKS
             if (first == 0) /* without a branch; scales of later rows are not used */
                 copy_scales_T(1, steps, b + (k < later ? LANES + k : 0) * b_row, b_row, next + k * scales_T(steps));
 #endif
-            for (int64_t s = first; s < min(first + WIDE, steps); s += LANES)
+            for (int64_t s = first; s < min(first + PART_LANES, steps); s += LANES)
 #if BLOCKS
                 t[k] += load_T(a + s) * scaled_T(b + (whole ? k : min(k, last)) * b_row, s,
                     scale + (whole ? k : min(k, last)) * scales_T(steps), block_size_T(steps));

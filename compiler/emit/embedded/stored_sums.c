@@ -34,15 +34,15 @@ TARGET INLINE void scaled_weights_T(int64_t rows, int64_t steps, const int64_t c
 }
 
 #endif
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. Terms are rounded and added as for
-   several rows. For b with scales, one for `block` elements:
+/* c[x] += sum over t of a[t] * b[t][x] for up to PART_VECTORS vectors of lanes, from x = first on. Terms are rounded and
+   added as for several rows. For b with scales, one for `block` elements:
    - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows AT_ONCE later are copied to `next`, for `later` rows */
 TARGET INLINE void row_T(const int vectors, int64_t first, int64_t steps, const REAL *a, int64_t a_step,
     const STORED *b, int64_t b_step, const int64_t lanes, const int64_t block, REAL *c
     SCALE_PARAMETER NEXT_PARAMETER AHEAD_PARAMETER)
 {
-    vec_T sum[8];
+    vec_T sum[PART_VECTORS];
     (void)lanes;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_T){0};
 #if BLOCKS
@@ -231,7 +231,7 @@ TARGET INLINE void strip_T(int64_t rows, int64_t first, const int64_t lanes, int
 
 #endif
 /* Like dot_T, but b is in memory and is prefetched as in dot_along_T. It is read AT_ONCE rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read WIDE lanes at a time. */
+   elements are widened once for all rows. If a has one row, b is read PART_LANES lanes at a time. */
 TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *c,
     int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER FETCH_PARAMETER AFTER_PARAMETER)
@@ -282,11 +282,11 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
             const int64_t step = a_step;
 #endif
             int64_t x = 0;
-            for (; x + WIDE <= lanes; x += WIDE)
-                row_T(8, x, some, factor_of_row, step, b, b_step, lanes, block,
+            for (; x + PART_LANES <= lanes; x += PART_LANES)
+                row_T(PART_VECTORS, x, some, factor_of_row, step, b, b_step, lanes, block,
                     c SCALE_ARGUMENT NEXT_ARGUMENT AHEAD_OF_ONE);
-            if (lanes % WIDE)
-                row_T((int)(lanes % WIDE / LANES), x, some, factor_of_row, step, b, b_step, lanes, block,
+            if (lanes % PART_LANES)
+                row_T((int)(lanes % PART_LANES / LANES), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c SCALE_ARGUMENT NEXT_ARGUMENT AHEAD_OF_ONE);
             continue;
         }
