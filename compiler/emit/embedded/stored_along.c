@@ -17,7 +17,7 @@ TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps,
             copy_scales_T(1, steps, b + (k + n < later ? LANES + k + n : 0) * b_row, b_row,
                 next + (k + n) * scales_T(steps));
         }
-        for (int64_t s = 0; s < steps; s += LANES) {
+        UNROLL for (int64_t s = 0; s < steps; s += LANES) {
             const vec_T y = load_T(a + s);
             UNROLL for (int n = 0; n < 4; n++)
                 sum[n] += y * scaled_T(b + (whole ? k + n : min(k + n, last)) * b_row, s,
