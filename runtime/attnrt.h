@@ -332,13 +332,15 @@ struct attn_kernel {
                                        key from position end_of_keys on, which is INT64_MAX if there is no such limit */
     /* For calls with some keys of a sequence, or NULL. Kernels of linear forms with `emit: [forward, statistics]` have
        these functions if all queries see the same keys, as without a mask or with `lengths` (sums_whole is 1), or with
-       `causal` and `lengths` (sums_whole is 0).
+       `causal` and `lengths` (sums_whole is 0). If sums_whole is 0, `any: [causal, prefix]` counts as `causal`.
        - key_sums: returns the bytes of the sums over keys, for each sequence and key/value head in turn. Zeros are the
          sums over no keys
        - add_key_sums: adds the keys of this call to problem->earlier_sums, which is aligned to 64. The workspace has
          workspace() bytes, for a problem with earlier_sums
        - forward with problem->earlier_sums takes the sums over all keys from there, and reads no keys. If sums_whole is
-         0, they are the sums over the keys before those of this call, and n_q equals n_k
+         0, they are the sums over the keys before those of this call, and n_q equals n_k. If open_keys is not 0, calls
+         have tokens after these keys, or queries at these keys with n_k = 0 and the sums over all of them. Backward and
+         add_outer_sums also take these keys with n_q = 0 and the sums over all queries. query_start is then 0
        - if sums_whole is 1, outer_sums, add_outer_sums and backward do the same with other sums: earlier_sums over all
          keys, and later_sums over all queries. Adding queries needs earlier_sums over all keys. n_q and query_start may
          be any */

@@ -271,16 +271,18 @@ static bool sums_name_positions(const struct unit *p)
     return can_sum_keys(p->spec) && (distances_of(p->graph).period != 1 || weight_names_positions(p->spec));
 }
 
-/* Returns the conditions of the mask on keys alone. */
-static const struct mask *keys_of_mask(const struct unit *p)
+/* Returns the conditions of the mask on keys alone if `of_keys`, else the others. NULL: there are none. */
+static const struct mask *part_of_mask(const struct unit *p, bool of_keys)
 {
-    struct mask *const keys = arena_alloc(p->arena, sizeof *keys);
-    *keys = *p->spec->mask;
-    keys->part = arena_alloc(p->arena, (size_t)keys->parts * sizeof *keys->part);
-    keys->parts = 0;
-    for (int k = 0; k < p->spec->mask->parts; k++)
-        if (p->spec->mask->part[k]->kind != MASK_CAUSAL) keys->part[keys->parts++] = p->spec->mask->part[k];
-    return keys;
+    const struct mask *const mask = p->spec->mask;
+    if (mask_is_of_order(mask)) return of_keys ? NULL : mask;
+    struct mask *const part = arena_alloc(p->arena, sizeof *part);
+    *part = *mask;
+    part->part = arena_alloc(p->arena, (size_t)part->parts * sizeof *part->part);
+    part->parts = 0;
+    for (int k = 0; k < mask->parts; k++)
+        if (mask_is_of_order(mask->part[k]) != of_keys) part->part[part->parts++] = mask->part[k];
+    return part->parts ? part : NULL;
 }
 
 /* Makes positions count from problem.first_key, if a call can then have some keys or tokens of a sequence. */
@@ -292,7 +294,10 @@ static void count_in_parts(struct unit *p, struct diagnostics *d)
     struct spec *const spec = arena_alloc(p->arena, sizeof *spec);
     *spec = *p->spec;
     spec->in_parts = true;
-    if (!of_keys && sums_name_positions(p) && mask_shows_earlier_keys(spec->mask)) spec->key_mask = keys_of_mask(p);
+    if (!of_keys && sums_name_positions(p) && mask_shows_earlier_keys(spec->mask)) {
+        spec->key_mask = part_of_mask(p, true);
+        spec->order_mask = part_of_mask(p, false);
+    }
     parts.spec = spec;
     parts.graph = build_graph(p->arena, spec, d);
     if (!parts.graph) return;
@@ -301,6 +306,7 @@ static void count_in_parts(struct unit *p, struct diagnostics *d)
     if (!moves) return;
     p->spec->in_parts = true;
     p->spec->key_mask = spec->key_mask;
+    p->spec->order_mask = spec->order_mask;
     p->graph = parts.graph;
     p->arrays = kernel_arrays(p->spec, p->graph);
     p->distances = parts.distances;
@@ -332,6 +338,7 @@ static void take_key_sums(struct unit *p)
     p->sums_keys = p->sums_whole || (can && mask_shows_earlier_keys(spec->mask) &&
                                      emit_sums_earlier(p->version, p->versions, p->backward, p->backwards));
     if (p->sums_keys) p->outer_chunk = 1;
+    if (p->sums_keys && !p->sums_whole) p->distances.open_keys = mask_open_keys(spec->mask);
     /* another linear form counts positions from key 0 of a call, so its results for parts of the keys do not merge */
     for (int v = 0; v < p->versions && spec->in_parts && spec->emit & EMIT_STATISTICS && !p->sums_keys; v++)
         if (p->version[v].c->program.linear) p->distances.period = 0;

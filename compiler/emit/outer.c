@@ -87,6 +87,12 @@ static bool ends_with_tokens(const struct expr *keep)
     return ends && (keep->op != EXPR_REAL || expr_is_real(keep, 1));
 }
 
+/* Whether the mask may hide earlier chunks from a query. Keys that all queries see do not. */
+static bool hides_chunks(const struct compilation *c)
+{
+    return c->separated.early_chunks && mask_open_keys(c->spec->mask) == 0;
+}
+
 /* Marks value v and all values that it needs. */
 static void mark_needed(const struct graph *g, int v, bool *needed)
 {
@@ -190,7 +196,7 @@ static int64_t chunk_of(const struct compilation *c, const struct version *backw
     const struct module *const m = c->loops->module;
     int64_t chunk = 1;
     bool keeps = false;
-    if (c->separated.reach || c->separated.early_chunks || !has_tasks_of_heads(c->loops)) return 0;
+    if (c->separated.reach || hides_chunks(c) || !has_tasks_of_heads(c->loops)) return 0;
     if (!has_arrays(backward, backwards, c)) return 0;
     for (int v = 0; v < g->values; v++) {
         keeps |= g->value[v].keep && !ends_with_tokens(g->value[v].keep);
@@ -225,7 +231,7 @@ static bool sums_keys(const struct version *version, int versions, bool whole)
         const bool last = k + 1 == versions || version[k + 1].target != version[k].target;
         if (!last) continue;
         all &= carries_keys(c) && has_tasks_of_heads(c->loops) && emit_reads_whole(c->loops) == whole &&
-               !c->separated.reach && !c->separated.early_chunks;
+               !c->separated.reach && !hides_chunks(c);
         for (int v = 0; v < c->graph->values; v++) all &= !c->graph->value[v].keep;
     }
     return all;

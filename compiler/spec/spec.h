@@ -171,8 +171,9 @@ struct spec {
     unsigned emit;
     bool in_parts; /* positions count from problem.first_key, because a call may have some keys of a sequence. Set by
                       the driver */
-    const struct mask *key_mask; /* the conditions of `mask` on keys alone, if weights are 0 where they do not hold and
-                                    the rest of `mask` is causal, or NULL. Set by the driver */
+    /* The conditions of `mask` on keys alone, if weights are 0 where they do not hold, or NULL. And its other
+       conditions, on the order of queries and keys. Set by the driver. */
+    const struct mask *key_mask, *order_mask;
     struct user_arrays arrays;
     struct schedule *schedule; /* in ascending order of `from` */
     int schedules;             /* 0: the compiler chooses everything */
@@ -215,8 +216,12 @@ void spec_expressions(const struct spec *spec,
 bool mask_has(const struct mask *mask, enum mask_kind kind);
 /* Returns a part of this kind that all visible pairs are in, or NULL. (spec.c) */
 const struct mask *mask_requires(const struct mask *mask, enum mask_kind kind);
-/* Whether a mask hides some keys from all queries, and later keys from each query. (spec.c) */
+/* Whether a mask hides later keys from each query, but for those of a prefix, and other keys only from all queries.
+   mask_is_of_order returns whether the mask is the condition on later keys, and mask_open_keys the keys at the
+   beginning that all queries see. (spec.c) */
 bool mask_shows_earlier_keys(const struct mask *mask);
+bool mask_is_of_order(const struct mask *mask);
+int64_t mask_open_keys(const struct mask *mask);
 
 /* The kind of statistics that forward returns (enum attn_statistics of attnrt.h). spec_has_logarithms returns
    whether they are logarithms. (spec.c) */

@@ -163,9 +163,7 @@ static struct graph *build_all(struct arena *arena, const struct spec *spec, boo
     if (v < 0 || diagnostics_errors(d) > errors) return NULL;
     int w = build_weights(x, q, k);
     if (w >= 0) w = build_decayed(x, w);
-    const struct expr *const region = spec->key_mask
-                                          ? build_op2(x, EXPR_LE, build_index_of(x, x->j), build_query_position(x))
-                                          : build_region(x);
+    const struct expr *const region = spec->key_mask ? build_mask(x, spec->order_mask) : build_region(x);
     if (w >= 0 && spec->key_mask) w = without_hidden(x, w);
     if (w < 0 || diagnostics_errors(d) > errors) return NULL;
 

@@ -55,7 +55,8 @@ size_t attn_ranks_workspace(const struct attn_transport *transport, const struct
      keys (`attnc explain`), `out` has the bits of NAME_forward on one rank, else it is equal up to rounding. With
      problem.foldable, ranks sum their keys at the same time, and the bits depend on how keys are divided.
      With `causal` and `lengths` or `prefix` (`all: [causal, lengths]`), sums over earlier keys go to the next rank
-     only, n_q must equal n_k, and `out` is equal up to rounding.
+     only, n_q must equal n_k, and `out` is equal up to rounding. If all queries also see the keys of a prefix (`any:
+     [causal, prefix]`), the sums over these keys go back to the ranks that have some of them.
    - Another kernel with `emit: [forward, statistics]` sends keys and values from rank to rank, and merges results. The
      last query of all ranks is at the last key. Keys that no query of a rank sees are neither sent there nor computed,
      as far as distances, a prefix, `lengths` and `document` tell. With 16-bit elements, each merge rounds. With a
@@ -98,8 +99,8 @@ size_t attn_ranks_backward_workspace(const struct attn_transport *transport, con
      at a multiple of kernel->outer_chunk, else the error is ATTN_ELENGTH. A gradient with a row for each token has the
      rank's rows.
    - A kernel with key_sums and backward sends the sums over keys and over queries in the same way, or if it is causal,
-     those over earlier and over later tokens. A gradient with a row for each query or key has the rank's rows.
-     mine->statistics is not used.
+     those over earlier and over later tokens. Ranks with keys of a prefix that all queries see also get the sums over
+     all queries. A gradient with a row for each query or key has the rank's rows. mine->statistics is not used.
    - Another kernel with `emit: [forward, backward, statistics]` whose keys travel (see attn_ranks_forward) sends
      gradients of keys back to their rank. mine->statistics are those that attn_ranks_forward wrote. An array with a row
      for each query or key has a gradient only if a decay alone reads it, else the error is ATTN_EFOLD. With 16-bit

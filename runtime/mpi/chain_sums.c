@@ -59,7 +59,7 @@ static size_t workspace_of(const struct attn_transport *t, const struct attn_ker
     const struct ranks_call call = {.transport = t, .kernel = kernel, .problem = *filled};
     const struct chain x = chain_of(&call, backward);
     const struct sums *const s = &x.sums;
-    const size_t sums = bytes_plus(s->bytes[KEYS], s->bytes[QUERIES]),
+    const size_t sums = bytes_plus(bytes_plus(s->bytes[KEYS], s->bytes[QUERIES]), prefix_bytes(s)),
                  sent = bytes_plus(bytes_times(BUFFERS, s->sent_bytes),
                                    bytes_plus(s->own_bytes, bytes_times(2, x.terms_bytes)));
     if (!s->kernel_bytes) return SIZE_MAX;
@@ -101,7 +101,8 @@ static void place(struct chain *x)
     at += 2 * x->terms_bytes;
     s->own = sums_join(s) ? at : NULL;
     x->gradients = at + s->own_bytes;
-    s->work = x->gradients + s->gradients_bytes;
+    prefix_place(s, x->gradients + s->gradients_bytes);
+    s->work = x->gradients + s->gradients_bytes + prefix_bytes(s);
 }
 
 /* Passes sums from rank to rank: sums over earlier tokens to the next rank, or sums over later tokens to the rank
@@ -188,9 +189,11 @@ int chain_backward(const struct ranks_call *call)
     if (error) return error;
     place(x);
     pass_sums(x, KEYS);
+    prefix_share(s, KEYS);
     pass_sums(x, QUERIES);
+    prefix_share(s, QUERIES);
     memset(x->terms, 0, x->terms_bytes);
-    if (!s->error) sums_note(s, differentiate(x, false));
+    if (!s->error) sums_note(s, s->prefix.keys ? prefix_differentiate(s) : differentiate(x, false));
     if (x->terms_bytes) pass_terms(x);
     if (!s->error && x->terms_bytes) sums_note(s, differentiate(x, true));
     sums_note(s, sum_gradients(call, x->gradients));
@@ -204,8 +207,11 @@ int chain_of_keys_forward(const struct ranks_call *call)
     const struct arrays *const a = &call->arrays;
     place(x);
     pass_sums(x, KEYS);
+    prefix_share(s, KEYS);
     const struct attn_problem p = sums_problem(s, &s->slicing.whole, s->of);
-    if (!s->error && p.n_q > 0)
+    if (!s->error && s->prefix.keys > 0)
+        sums_note(s, prefix_attend(s));
+    else if (!s->error && p.n_q > 0)
         sums_note(s, call->kernel->forward(&p, call->params, a->q, a->k, a->v, a->out, s->work));
     return s->error;
 }

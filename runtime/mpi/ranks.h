@@ -91,7 +91,7 @@ int slice_make(const struct slicing *s, int64_t n, const struct arrays *arrays, 
 /* Where a part of a problem begins.
    - keys: the keys of all ranks, which an array with an element for each query and key has; 0: only those of the
    problem
-   - first_key: the first of these keys */
+   - first_key: the first of these keys. If `keys` is 0, an array with an element for each key has that one, too */
 struct part {
     int64_t sequence, first_kv_head, first_head, first_query, first_key, keys;
 };

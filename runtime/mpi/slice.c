@@ -94,7 +94,7 @@ static void part_of_param(const struct attn_param *p, const struct attn_problem 
         if (p->shape[k] == ATTN_HEADS) first += part->first_head * stride[k];
         if (p->shape[k] == ATTN_KV_HEADS) first += part->first_kv_head * stride[k];
         if (p->shape[k] == ATTN_N_Q) first += part->first_query * stride[k];
-        if (p->shape[k] == ATTN_N_K && pairs) first += part->first_key * stride[k];
+        if (p->shape[k] == ATTN_N_K && (pairs || !part->keys)) first += part->first_key * stride[k];
         if (stride[k] == 0) stride[k] = ATTN_BROADCAST;
     }
     data += first * (int64_t)attn_dtype_size(p->dtype);

@@ -84,6 +84,7 @@ static int add(const struct sums *x, const struct attn_problem *problem, const v
     const struct attn_kernel *const kernel = x->call->kernel;
     const struct attn_problem p = sums_problem(x, problem, of);
     if (kind == KEYS ? p.n_k == 0 : p.n_q == 0) return 0;
+    if (kind == QUERIES && prefix_serves(kernel)) return prefix_add_queries(x, problem, params, a, dout, of);
     return x->backward ? kernel->add_outer_sums(&p, params, a->q, a->k, a->v, a->out, dout, kind, x->work)
                        : kernel->add_key_sums(&p, params, a->k, a->v, x->work);
 }

@@ -8,6 +8,16 @@
 
 enum { KEYS = 0, QUERIES = 1, KINDS = 2 };
 
+/* The first keys of the sequence, if all queries see them (prefix.c). Otherwise there are no such keys. */
+struct prefix {
+    int64_t keys;             /* the rank's tokens that are such keys */
+    unsigned char *of[KINDS]; /* the sums over all such keys, and over all queries */
+    int64_t *starts;          /* query_start of calls with a part of the tokens */
+    unsigned char *params;    /* their parameters */
+    void **pointers;          /* struct NAME_gradients for a part */
+    unsigned char *gradients; /* its gradients of parameters, each on whole cache lines */
+};
+
 /* A call on one rank. */
 struct sums {
     const struct ranks_call *call;
@@ -16,6 +26,7 @@ struct sums {
     /* the bytes of the parts of the workspace. sent: of the sums of the largest slice */
     size_t params_bytes, bytes[KINDS], own_bytes, sent_bytes, gradients_bytes, kernel_bytes;
     unsigned char *params, *of[KINDS], *own, *work; /* own: the sums over own tokens, or NULL */
+    struct prefix prefix;
     int error;
 };
 
@@ -37,5 +48,21 @@ unsigned char *sums_place(const struct sums *x, int64_t n, int kind, size_t *byt
 int sums_make_own(const struct sums *x, int kind);
 /* Adds the rank's tokens of slice n to sums at `to`, which hold those of the slice from other ranks. */
 int sums_add_slice(const struct sums *x, int64_t n, int kind, unsigned char *to);
+
+/* ---- prefix.c ---- */
+
+/* Whether all queries of this kernel see the first keys, although other sums are those over earlier keys. */
+bool prefix_serves(const struct attn_kernel *kernel);
+size_t prefix_bytes(const struct sums *x); /* of the workspace, or 0 */
+void prefix_place(struct sums *x, unsigned char *at);
+/* Adds the queries of a problem to of[QUERIES], given the sums over earlier keys. */
+int prefix_add_queries(const struct sums *x, const struct attn_problem *problem, const void *params,
+                       const struct arrays *a, const void *dout, unsigned char *const of[KINDS]);
+/* Gives all ranks with first keys the sums over all first keys, or over all queries, after sums have been passed from
+   rank to rank. All ranks call this together. */
+void prefix_share(struct sums *x, int kind);
+/* Compute the rank's results or gradients. */
+int prefix_attend(const struct sums *x);
+int prefix_differentiate(const struct sums *x);
 
 #endif

@@ -41,6 +41,8 @@ LINEAR = {
                      'delta': {'rate': 'beta[b][h][t]'}, 'arrays': {'beta': ROWS}}, (1, 4, 4)),
     'documents': ({'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': {'all': ['causal', 'document']}},
                   (2, 2, 1)),
+    'window-of-blocks': ({'similarity': {'linear': {'features': 'elu_plus_one'}}, 'algorithm': 'auto',
+                          'mask': {'all': ['causal', {'block_window': {'block': 16, 'left': 2, 'right': 0}}]}}, (2, 4, 2)),
 }
 # Numbers of tokens of each rank: uneven, empty, and no multiples of a chunk.
 RUNS = [[150], [75, 75], [64, 86], [1, 0, 149], [0, 33, 100, 17], [10, 0, 0, 70, 31, 1, 38], [150, 0, 0]]
@@ -110,8 +112,8 @@ def linear(folder, suite, name):
     for runs in [c, n - c], [0, c, 0, n - c], [n - n % c, n % c]:   # each rank begins after whole chunks
         post = Post(len(runs))
         calls = calls_of(ranks, kernel, P, q, k, v, [(m, m) for m in runs], post, 1, foldable=1)
-        if name == 'documents' and len(runs) > 2:   # ids reset sums, so states cannot be joined
-            check(set(together(calls, ranks)) == {ERRORS['form']}, 'states of documents were joined')
+        if name in ('documents', 'window-of-blocks') and len(runs) > 2:   # tokens leave sums, so states cannot be joined
+            check(set(together(calls, ranks)) == {ERRORS['form']}, 'states of %s were joined' % name)
             continue
         run_all(calls, ranks)
         worst = max(worst, off_by(kernel.as_numbers(np.concatenate([x.out for x in calls], axis=2)), expected, spec))
@@ -317,7 +319,8 @@ def sent_rows(folder, suite, name):
 
 def checked(folder, suite, name):
     """attnc check accepts a kernel whose positions count from first_key, or that can be without its sink."""
-    keys = QUADRATIC | RING[name][0] | {'emit': emit_of(name)} if name in RING else CHAIN[name][0] | ALL
+    keys = (CAUSAL_LENGTHS | EARLIER[name][0] if name in EARLIER else
+            QUADRATIC | RING[name][0] | {'emit': emit_of(name)} if name in RING else CHAIN[name][0] | ALL)
     spec = {'name': 'k', 'mask': 'causal', 'shape': {'head_dim': 4}, 'algorithm': 'linear'} | keys
     with open(os.path.join(folder, 'k.yaml'), 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
     done_well([suite.attnc, 'check', 'k.yaml'], folder)
@@ -544,10 +547,35 @@ EARLIER = {
     'of-tokens': (CHAIN['of-tokens'][0] | {'similarity': {'custom': {'weight': '(1 + s * s) * far[b][g][j]'}}}, (2, 2, 2)),
     'shared-keys': (LINEAR['elu'][0], (1, 4, 4)),
 }
+# Masks under which all queries also see the first keys: their sums travel back to the ranks before.
+OPEN = {'mask': {'any': ['causal', {'prefix': {'length': 40}}]}}
+OPENED = {'mask': {'all': [{'any': [{'prefix': {'length': 77}}, 'causal', {'prefix': {'length': 9}}]}, 'lengths']}}
+EARLIER |= {
+    'open': (LINEAR['elu'][0] | OPEN, (1, 4, 2)),
+    'open-f64': (LINEAR['elu'][0] | OPEN | {'dtype': 'f64', 'prepare': ['rope']}, (2, 2, 2)),
+    'open-bf16': (LINEAR['elu'][0] | OPEN | {'dtype': 'bf16'}, (1, 4, 1)),
+    'open-f16': (EARLIER['hedgehog'][0] | OPEN | {'dtype': 'f16', 'normalize': 'sum'}, (1, 2, 2)),
+    'open-auto': (LINEAR['elu'][0] | OPEN | {'algorithm': 'auto'}, (1, 2, 2)),
+    'open-all': (LINEAR['elu'][0] | {'mask': {'any': ['causal', {'prefix': {'length': 150}}]}}, (1, 2, 1)),
+    'open-few': (LINEAR['elu'][0] | {'mask': {'any': [{'prefix': {'length': 1}}, 'causal']}}, (1, 2, 1)),
+    'open-lengths': (LINEAR['elu'][0] | OPENED, (3, 4, 2)),
+    'open-plus-one': ({'similarity': {'polynomial': {'degree': 2, 'alpha': 0.5, 'beta': 3}}, 'normalize': {'sum_plus': 1}} | OPEN, (1, 4, 2)),
+    'open-learned': (EARLIER['learned'][0] | OPENED, (2, 4, 2)),
+    'open-hedgehog': (EARLIER['hedgehog'][0] | OPEN, (2, 4, 2)),
+    'open-cosformer': (TOTAL['cosformer'][0] | OPEN, (2, 2, 2)),
+    'open-of-tokens': ({'similarity': {'custom': {'weight': '(1 + s * s) * far[b][g][j] * near[b][h][row]'}},
+                        'arrays': {'far': {'shape': ['B', 'G', 'Nk']}, 'near': {'shape': ['B', 'H', 'Nq']}}, 'normalize': 'none'} | OPEN, (2, 2, 2)),
+    'open-shared-keys': (LINEAR['elu'][0] | OPEN, (1, 4, 4)),
+}
+
+
+def ranks_before_last_key(runs, keys):
+    """Returns the number of ranks before the one with the last of the first keys of a sequence."""
+    return max((rank for rank, n in enumerate(runs) if n and sum(runs[:rank]) < keys), default=0)
 
 
 def earlier(folder, suite, name):
-    """Results and gradients of causal linear forms with `lengths` on several ranks are those of one rank."""
+    """Results and gradients of causal linear forms with `lengths` or a prefix on several ranks are those of one rank."""
     keys, (B, H, G) = EARLIER[name]
     kernel, spec = kernel_of(suite, CAUSAL_LENGTHS | keys)
     ranks, worst, tolerance = library(suite), 0.0, TOTAL_TOLERANCE[spec['dtype']]
@@ -557,7 +585,8 @@ def earlier(folder, suite, name):
         P, q, k, v = inputs(spec, H, G, n, n, B, 5, os.path.join(folder, 'data'))
         if shares: q, k = q[:, :2], k[:, :2]   # problem.key_heads
         if 'lengths' in P: P['lengths'] = np.array(lengths[:B], np.int32)
-        if name == 'of-tokens': P['far'] = np.abs(P['far']) + 0.1
+        if 'far' in P: P['far'] = np.abs(P['far']) + 0.1
+        if 'near' in P: P['near'] = np.abs(P['near']) + 0.1
         dout, times = np.random.default_rng(1).standard_normal((B, H, n) + v.shape[3:]), 2 if shares else 1
         expected = definitions.attend(spec, dict(P), q.repeat(times, 1), k.repeat(times, 1), v)
         for b, length in enumerate(P.get('lengths', ())): k[b, :, length:] = v[b, :, length:] = np.nan   # padding
@@ -574,10 +603,15 @@ def earlier(folder, suite, name):
                 worst = max(worst, close('out with runs %s' % runs, out, one, tolerance))
                 limit = (len(runs) - 1) * key_sums(kernel, B, H, G, shares)[0]
                 check(post.bytes_of('sums') == limit, 'it sent %d bytes of sums, not %d' % (post.bytes_of('sums'), limit))
+                limit = ranks_before_last_key(runs, kernel.about.open_keys) * key_sums(kernel, B, H, G, shares)[0]
+                check(post.bytes_of('totals') == limit, 'it sent %d bytes back, not %d' % (post.bytes_of('totals'), limit))
+                post = Post(len(runs))
                 got = backward(ranks, kernel, P, q, k, v, dout, pairs, 1 + len(runs) % 2, post, foldable=foldable)
                 for what, x in whole.items():
                     worst = max(worst, close('%s with runs %s' % (what, runs), got[what], x, 10 * tolerance))
                 check(not post.bytes_of('keys'), 'keys were sent')
+                limit = ranks_before_last_key(runs, kernel.about.open_keys) * sum(key_sums(kernel, B, H, G, shares))
+                check(post.bytes_of('totals') == limit, 'it sent %d bytes back, not %d' % (post.bytes_of('totals'), limit))
     return '(largest difference %.2g)' % worst
 
 
@@ -680,7 +714,8 @@ def random_ring(folder, suite, number):
 
 def drawn_total(suite, folder, number):
     """Returns a random kernel whose queries read sums over all keys, or over earlier ones, its spec, and the draw."""
-    mask = ['lengths', 'none', {'all': ['causal', 'lengths']}][number % 3]
+    opened = {'any': ['causal', {'prefix': {'length': 1 + number * 7 % 60}}]}
+    mask = ['lengths', 'none', {'all': ['causal', 'lengths']}, opened, {'all': [opened, 'lengths']}][number % 5]
     def change(spec):
         for word in 'delta', 'decay', 'storage', 'project': spec.pop(word, None)
         spec.update(name='k', dtype='f64', mask=mask, algorithm='linear',
@@ -808,7 +843,7 @@ def main():
         suite.case('ring-' + name, ring, suite, name)
     for name in 'document', 'documents-around', 'lengths', 'prefix-lm', 'prefix':
         suite.case('sent-rows-' + name, sent_rows, suite, name)
-    for name in 'document', 'bigbird', 'sink', 'sum-plus', 'rope', 'of-difference':
+    for name in 'document', 'bigbird', 'sink', 'sum-plus', 'rope', 'of-difference', 'open', 'open-lengths':
         suite.case('check-' + name, checked, suite, name)
     for name in STORED:
         suite.case('stored-' + name, stored, suite, name)

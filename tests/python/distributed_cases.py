@@ -76,6 +76,8 @@ def kernels():
                 'lengths': torch.tensor([n - 9, 21], dtype=torch.int32)}),
             'padded states': (small('linear_elu', mask='{all: [causal, lengths]}', block=8), lambda n, rng: {
                 'lengths': torch.tensor([n - 9, 21], dtype=torch.int32)}),
+            'opened': (small('linear_elu', mask='{any: [causal, {prefix: {length: 33}}]}', algorithm='linear', prepare='[rope]'),
+                       lambda n, rng: {}),
             'weighted': (small({'name': 'weighted', 'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * far[b][g][j]'}},
                                 'algorithm': 'linear', 'arrays': {'far': {'shape': ['B', 'G', 'Nk']}}}), lambda n, rng: {
                 'far': torch.rand(2, 2, n, generator=rng)}),
@@ -141,7 +143,7 @@ def processes_compute_what_one_computes(folder):
     check({name for name, (kernel, _) in made.items() if kernel._with_chain()} == {'linear', 'hedgehog', 'gated', 'local', 'rotated', 'delta'},
           'the chain')
     check({name for name, (kernel, _) in made.items() if kernel._with_ring()} == {'bias', 'causal', 'forgetting', 'window', 'packed', 'padded', 'prefix',
-                                                                                      'sink', 'whole', 'keys', 'weighted', 'padded states'},
+                                                                                      'sink', 'whole', 'keys', 'weighted', 'padded states', 'opened'},
           'the ring')
     for count, runs in RUNS.items():
         def work(rank):
@@ -156,7 +158,7 @@ def processes_compute_what_one_computes(folder):
 @case
 def sums_travel_instead_of_keys(folder):
     made, runs = kernels(), (24, 0, 16, 32)
-    names = 'linear', 'hedgehog', 'local', 'gated', 'rotated', 'delta', 'whole', 'keys', 'weighted', 'padded states'
+    names = 'linear', 'hedgehog', 'local', 'gated', 'rotated', 'delta', 'whole', 'keys', 'weighted', 'padded states', 'opened'
     for name in names:   # compiles here, not in each process
         made[name][0]._with_chain(), made[name][0]._with_ring(), made[name][0]._with_gradients()
 
@@ -166,7 +168,7 @@ def sums_travel_instead_of_keys(folder):
         parallel._backward_of_all_keys = gathered
         for name in names: compare(name, *made[name], runs, rank, parallel)
         parallel = attnc.torch.ContextParallel(foldable=True)
-        for name in 'whole', 'keys': compare(name, *made[name], runs, rank, parallel)
+        for name in 'whole', 'keys', 'opened': compare(name, *made[name], runs, rank, parallel)
     in_processes(4, folder, work)
 
 

@@ -379,7 +379,7 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
         const struct version this = part_version(part, GRADIENT_KEYS);
         if (!runs(&this)) return ATTN_EMACHINE;
 #if POSITIONS
-#if WHOLE
+#if OUTER
         if (problem->earlier_sums) continue;
 #endif
         if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
@@ -401,7 +401,9 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     if (problem->earlier_sums) {
         if ((uintptr_t)problem->earlier_sums % 64 || (uintptr_t)problem->later_sums % 64) return ATTN_EALIGN;
 #if !WHOLE
-        if (problem->n_q != problem->n_k || problem->query_start) return ATTN_EPROBLEM;
+        /* queries or keys may come alone, if all queries see the first keys */
+        if (problem->n_q != problem->n_k && (!OPEN_KEYS || (problem->n_q && problem->n_k))) return ATTN_EPROBLEM;
+        if (problem->query_start && problem->n_q == problem->n_k) return ATTN_EPROBLEM;
 #endif
     }
     union {
