@@ -93,12 +93,11 @@ static struct shared shared_of(const struct unit *p, const struct costs *costs)
         s.limits.rates.units *= NOMINAL_CLOCK;
         s.limits.rates.bandwidth *= NOMINAL_CLOCK;
     }
-    for (int k = 0; k < p->compilations; k++)
-        if (p->compilation[k]->program.linear && p->compilation[k]->target == costs_target(p, costs) && !s.c)
-            s.c = p->compilation[k];
+    for (int k = 0; k < p->versions && !s.c; k++)
+        if (p->version[k].c->program.linear && p->version[k].target == costs_target(p, costs)) s.c = p->version[k].c;
     if (s.c)
-        s.state = (double)(s.c->separated.features * (spec->value_dim + 1) * dtype_bytes(dtype_of_sums(spec->dtype)) *
-                           h->kv_heads);
+        s.state = (double)((s.c->separated.reach + 1) * s.c->separated.features * (spec->value_dim + 1) *
+                           dtype_bytes(dtype_of_sums(spec->dtype)) * h->kv_heads);
     s.whole = s.c && emit_key_sums_bytes(s.c) > 0;
     if (s.whole) s.state = (double)(emit_key_sums_bytes(s.c) * h->kv_heads);
     const int64_t key = dtype_row_bytes(spec_type_of_keys(spec), spec->head_dim),
@@ -183,28 +182,43 @@ static int64_t faster_from(const struct shared *s, int64_t ranks)
     return 0;
 }
 
-static void print_needs(const struct shared *s)
+/* Prints what ranks send, and what the spec needs for it. Returns false if ranks refuse the spec. */
+static bool print_needs(const struct shared *s)
 {
     const struct spec *const spec = s->unit->spec;
+    const struct distances *const d = &s->unit->distances;
+    const int64_t open = mask_open_keys(spec->mask);
     const bool of_states = s->c && !s->whole && !mask_shows_earlier_keys(spec->mask),
                served = of_states ? spec->emit & EMIT_DECODE : spec->emit & EMIT_STATISTICS;
+    if (of_states && d->period == 0 && (d->after > 0 || d->open_keys > 0)) {
+        printf("  several ranks refuse this form, whose queries see later keys: use algorithm: quadratic\n");
+        return false;
+    }
+    if (!s->c && served && d->period == 0) {
+        printf("  several ranks refuse this kernel, because results for some of the keys do not merge%s\n",
+               spec->algorithm == ALGORITHM_AUTO && spec->similarity.kind != SIMILARITY_SOFTMAX && !spec->rate
+                   ? ": use algorithm: quadratic"
+                   : "");
+        return false;
+    }
     if (s->whole)
         printf("  sums over keys, %.0f bytes, go to the last rank, and those over all keys back to all ranks, in up to "
                "%lld slices of heads",
                s->state, (long long)s->slices);
+    else if (s->c && open)
+        printf(
+            "  sums over keys, %.0f bytes, go from rank to rank, and those over the first %lld keys back to the ranks "
+            "before, in up to %lld slices of heads",
+            s->state, (long long)open, (long long)s->slices);
     else if (s->c)
         printf("  a state of %.0f bytes goes from rank to rank, in up to %lld slices of heads", s->state,
                (long long)s->slices);
     else
         printf("  keys and values go from rank to rank, %.0f bytes a token; times are of the last rank", s->row);
-    const struct distances *const d = &s->unit->distances;
-    const bool refused = !s->c && served && d->period == 0,
-               ahead = of_states && d->period == 0 && (d->after > 0 || d->open_keys > 0);
-    printf("%s\n", refused  ? "; several ranks refuse this kernel, because results for some of the keys do not merge"
-                   : ahead  ? "; several ranks refuse this form, whose queries see later keys: use algorithm: quadratic"
-                   : served ? ""
+    printf("%s\n", served      ? ""
                    : of_states ? "; this needs emit: [forward, decode]"
                                : "; this needs emit: [forward, statistics]");
+    return true;
 }
 
 void explain_ranks(const struct unit *p, const struct costs *costs)
@@ -221,7 +235,7 @@ void explain_ranks(const struct unit *p, const struct costs *costs)
     printf("; %lld heads, %lld of keys and values\n", (long long)r->heads.heads, (long long)r->heads.kv_heads);
     printf("  a link has %.4g GB/s, and an empty message takes %s\n", r->link.bandwidth / 1e9,
            table_seconds(r->link.latency, time, sizeof time));
-    print_needs(&s);
+    if (!print_needs(&s)) return;
     printf("  %9s  %6s  %10s  %10s  %10s  %10s%s  %s\n", "n", "ranks", "on one", "time", "received", "efficiency",
            s.c ? "   foldable" : "", "faster than one from");
     for (int k = 0; k < costs->lengths.count; k++)

@@ -277,8 +277,17 @@ def explain_tells_the_time_on_ranks(place):
     check('go to the last rank' in whole and 'emit: [forward, statistics]' in whole, whole)
     padded = rows('linear_elu', '--set', 'mask={all: [causal, lengths]}', '--ranks', '2,64')[0]
     check('from rank to rank' in padded and 'emit: [forward, statistics]' in padded, padded)
-    ahead = rows('linear_elu', '--set', 'mask={any: [causal, {prefix: {length: 40}}]}', '--ranks', '2')[0]
-    check('refuse this form, whose queries see later keys' in ahead, ahead)
+    opened = rows('linear_elu', '--set', 'mask={any: [causal, {prefix: {length: 40}}]}', '--ranks', '2')[0]
+    check('over the first 40 keys back' in opened and 'emit: [forward, statistics]' in opened, opened)
+    ahead, table = rows('linear_elu', '--set', 'mask={block_window: {block: 128, left: 2, right: 1}}', '--ranks', '2')
+    check('refuse this form, whose queries see later keys' in ahead and 'goes from rank' not in ahead and not table, ahead)
+    window = 'mask={all: [causal, {block_window: {block: %d, left: 2, right: 0}}]}'
+    states = [rows('linear_elu', '--set', mask, '--ranks', '2')[0] for mask in (window % 128, 'mask=causal')]
+    check([int(re.search(r'a state of (\d+) bytes goes', said)[1]) for said in states] == [3 * 133120, 133120], states[0])
+    short = rows('linear_elu', '--set', window % 16, '--ranks', '2')[0]   # the quadratic form is cheaper
+    check('keys and values go' in short and 'goes from rank' not in short, short)
+    short = rows('linear_elu', '--set', window % 16, '--set', 'emit=[forward, statistics]', '--ranks', '2')[0]
+    check('do not merge: use algorithm: quadratic' in short, short)
     for name, refused in ('forgetting', False), ('deltanet_softmax', True):
         said = rows(name, '--set', 'emit=[forward, statistics]', '--ranks', '2')[0]
         check(('refuse this kernel' in said) == refused, said)
