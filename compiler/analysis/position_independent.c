@@ -7,7 +7,7 @@ struct shift {
     const struct graph *g;
     int lane, stream, rows; /* rows: the axis of a SOLVE's rows of weights, which are also positions, or -1 */
     int64_t by;
-    bool with_queries; /* arrays with a row for each query move with the queries */
+    bool with_queries; /* arrays with a row for each query, and integers, move with the tokens */
     bool whole;        /* all other axes of keys move, too, and quotients of blocks are compared */
     bool parts; /* a call has some keys of a sequence, so numbers that depend on n_k are unknown. Integers of arrays
                    move with their axes. The position of the first key moves against the others */
@@ -74,7 +74,7 @@ static bool growth(const struct shift *x, const struct expr *e, int64_t *by)
     case EXPR_DRAWN:
     case EXPR_RANDOM: return x->parts && of[0] == 0 && of[1] == 0 && of[2] == 0;
     case EXPR_ELEMENT:
-    case EXPR_ID: return x->parts && same_element(x, e, of);
+    case EXPR_ID: return (x->parts || x->with_queries) && same_element(x, e, of);
     case EXPR_MIN_ID:
     case EXPR_MAX_ID:
     case EXPR_ANY_ID: return false;

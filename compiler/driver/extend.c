@@ -53,6 +53,21 @@ static void make_fold(struct maker *x)
     }
 }
 
+/* Whether the state sums the tokens of a document: only its ids reset the sums. Calls of backward can then have sums
+   over other tokens of the first token's document, and of the last one's. */
+static bool sums_document(const struct unit *p)
+{
+    const struct mask *const mask = p->spec->mask;
+    bool sums = p->extends && p->read_back <= 1 && graph_find_solve(p->graph) < 0 && /* a state has its last id */
+                mask_requires(mask, MASK_CAUSAL) && mask_requires(mask, MASK_DOCUMENT);
+    for (int k = 0; sums && k < mask->parts; k++)
+        sums = mask->part[k]->kind == MASK_CAUSAL || mask->part[k]->kind == MASK_DOCUMENT;
+    for (int k = 0; sums && k < p->extends; k++) sums = p->extend[k].c->state.slot_is_kept;
+    for (int v = 0; sums && v < p->graph->values; v++)
+        sums = !p->graph->value[v].integers || strcmp(p->graph->value[v].name, "document") == 0;
+    return sums;
+}
+
 /* Returns whether the sums of a state depend on the factors between chunks. Then they depend on positions, because
    the first chunk of a sequence has no factor. */
 static bool has_factors(const struct graph *g)
@@ -275,7 +290,7 @@ void maker_extend(struct maker *x)
     make_fold(x);
     if (x->good) make_foldable(x);
     const bool apart = p->spec->in_parts || !weight_names_positions(p->spec);
-    const int64_t period = apart && (p->folds || p->foldables) ? part_period(p->graph) : 0;
+    const int64_t period = apart && (p->folds || p->foldables || sums_document(p)) ? part_period(p->graph) : 0;
     if (period) p->outer_chunk = emit_outer_chunk(p->backward, p->backwards, period);
     if (!x->good) return;
     graph_print(p->graph, &t);

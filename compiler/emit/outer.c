@@ -84,7 +84,7 @@ static bool ends_with_tokens(const struct expr *keep)
     bool ends = keep->op != EXPR_POW || expr_has(keep->arg[1], EXPR_OPERAND);
     for (int k = 0; k < expr_arity(keep->op) && keep->op != EXPR_POW; k++)
         ends &= keep->arg[k]->type != TYPE_REAL || ends_with_tokens(keep->arg[k]);
-    return ends && (keep->op != EXPR_REAL || expr_is_real(keep, 1));
+    return ends && (keep->op != EXPR_REAL || expr_is_real(keep, 1) || expr_is_real(keep, 0));
 }
 
 /* Whether the mask may hide earlier chunks from a query. Keys that all queries see do not. */

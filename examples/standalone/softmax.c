@@ -351,8 +351,9 @@ struct attn_kernel {
        store the sums of chunks. */
     size_t (*chunk_sums)(const struct attn_problem *problem);
     /* For problem->earlier_sums and later_sums, or NULL. Kernels of linear forms with `emit: [forward, backward,
-       decode]` have these functions, unless positions count in another way than by their difference, or ids reset a
-       state.
+       decode]` have these functions, unless positions count in another way than by their difference, or other ids
+       than `document` reset a state. With `document`, sums are those over earlier tokens of the first token's document,
+       and over later tokens of the last token's document.
        - outer_sums: returns the bytes of the sums of earlier tokens if `later` is 0, of later tokens if it is 1, and of
          term_gradients if it is 2. The sums of a key/value head are contiguous, and follow those of the previous
          key/value head and sequence

@@ -97,7 +97,7 @@ size_t attn_ranks_backward_workspace(const struct attn_transport *transport, con
      number of tokens. With problem.foldable, ranks sum their tokens at the same time, unless sums decay or the spec has
      'delta'. Gradients equal those of one rank up to rounding. n_q must equal n_k, and each rank with tokens must begin
      at a multiple of kernel->outer_chunk, else the error is ATTN_ELENGTH. A gradient with a row for each token has the
-     rank's rows.
+     rank's rows. With `all: [causal, document]`, sums are those of the document at the border between ranks.
    - A kernel with key_sums and backward sends the sums over keys and over queries in the same way, or if it is causal,
      those over earlier and over later tokens. Ranks with keys of a prefix that all queries see also get the sums over
      all queries. A gradient with a row for each query or key has the rank's rows. mine->statistics is not used.

@@ -59,7 +59,8 @@ static size_t workspace_of(const struct attn_transport *t, const struct attn_ker
     const struct ranks_call call = {.transport = t, .kernel = kernel, .problem = *filled};
     const struct chain x = chain_of(&call, backward);
     const struct sums *const s = &x.sums;
-    const size_t sums = bytes_plus(bytes_plus(s->bytes[KEYS], s->bytes[QUERIES]), prefix_bytes(s)),
+    const size_t sums = bytes_plus(bytes_plus(s->bytes[KEYS], s->bytes[QUERIES]),
+                                   bytes_plus(prefix_bytes(s), documents_bytes(s))),
                  sent = bytes_plus(bytes_times(BUFFERS, s->sent_bytes),
                                    bytes_plus(s->own_bytes, bytes_times(2, x.terms_bytes)));
     if (!s->kernel_bytes) return SIZE_MAX;
@@ -102,7 +103,8 @@ static void place(struct chain *x)
     s->own = sums_join(s) ? at : NULL;
     x->gradients = at + s->own_bytes;
     prefix_place(s, x->gradients + s->gradients_bytes);
-    s->work = x->gradients + s->gradients_bytes + prefix_bytes(s);
+    documents_place(s, x->gradients + s->gradients_bytes + prefix_bytes(s));
+    s->work = x->gradients + s->gradients_bytes + prefix_bytes(s) + documents_bytes(s);
 }
 
 /* Passes sums from rank to rank: sums over earlier tokens to the next rank, or sums over later tokens to the rank
@@ -128,10 +130,11 @@ static void pass_sums(struct chain *x, int kind)
         }
         if (n < 0) continue;
         sums_note(s, message_end(t, &x->received[n % BUFFERS]));
+        unsigned char *const before = sums_place(s, n, kind, &bytes);
+        if (!documents_go_on(s, n, kind)) memset(before, 0, bytes);
         if (t->rank == last) continue;
         struct message *const m = &x->sent[n % BUFFERS];
         sums_note(s, message_end(t, m));
-        const unsigned char *const before = sums_place(s, n, kind, &bytes);
         memcpy(x->buffer[n % BUFFERS], before, bytes);
         if (!s->error) sums_note(s, sums_add_slice(s, n, kind, x->buffer[n % BUFFERS]));
         *m = message_to(to, tag, x->buffer[n % BUFFERS], bytes);
@@ -188,6 +191,7 @@ int chain_backward(const struct ranks_call *call)
     const int error = misplaced(call); /* the same on all ranks */
     if (error) return error;
     place(x);
+    documents_exchange(s);
     pass_sums(x, KEYS);
     prefix_share(s, KEYS);
     pass_sums(x, QUERIES);

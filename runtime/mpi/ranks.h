@@ -18,7 +18,8 @@ enum {
     TAG_SUMS,
     TAG_SUMS_DOWN,
     TAG_TOTALS,
-    TAG_DECAY
+    TAG_DECAY,
+    TAG_IDS
 };
 
 /* ---- messages (message.c) ---- */

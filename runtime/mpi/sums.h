@@ -27,6 +27,7 @@ struct sums {
     size_t params_bytes, bytes[KINDS], own_bytes, sent_bytes, gradients_bytes, kernel_bytes;
     unsigned char *params, *of[KINDS], *own, *work; /* own: the sums over own tokens, or NULL */
     struct prefix prefix;
+    int32_t *own_ids[KINDS], *other_ids[KINDS]; /* of documents (documents.c): of the rank's tokens, and next to them */
     int error;
 };
 
@@ -64,5 +65,13 @@ void prefix_share(struct sums *x, int kind);
 /* Compute the rank's results or gradients. */
 int prefix_attend(const struct sums *x);
 int prefix_differentiate(const struct sums *x);
+
+/* ---- documents.c ---- */
+
+size_t documents_bytes(const struct sums *x); /* of the workspace, or 0 without documents */
+void documents_place(struct sums *x, unsigned char *at);
+void documents_exchange(struct sums *x); /* tells the neighbours the rank's ids, on all ranks together */
+/* Returns whether the rank's tokens go on with the document of the sums of slice n that it receives. */
+bool documents_go_on(const struct sums *x, int64_t n, int kind);
 
 #endif

@@ -25,6 +25,7 @@ GATE, GATES = {'gate': {'shape': ['B', 'H', 'Nk']}}, {'gate': {'shape': ['B', 'H
 DELTA = {'similarity': IDENTITY, 'normalize': 'none', 'prepare': ['l2norm']}
 RATE = {'delta': {'rate': 'beta[b][h][t]'}, 'arrays': {'beta': {'shape': ['B', 'H', 'Nk']}}}
 GATED_DELTA = RATE | {'decay': {'log': 'gate[b][h][t]'}, 'arrays': GATE | RATE['arrays']}
+DOCUMENTS = {'all': ['causal', 'document']}
 CASES = {   # Each case is (keys of the spec, batch, heads, key/value heads).
     'elu': ({'similarity': ELU}, 2, 4, 2),
     'elu_f64': ({'similarity': ELU, 'dtype': 'f64'}, 1, 2, 2),
@@ -53,6 +54,14 @@ CASES = {   # Each case is (keys of the spec, batch, heads, key/value heads).
     'gated_f64': ({'similarity': ELU, 'decay': {'log': 'gate[b][h][t]'}, 'arrays': GATE, 'dtype': 'f64'}, 1, 4, 2),
     'gla': ({'similarity': IDENTITY, 'normalize': 'none', 'decay': {'log': 'gate[b][h][t][d]'}, 'arrays': GATES},
             1, 2, 2),
+    'documents': ({'similarity': ELU, 'mask': DOCUMENTS}, 2, 4, 2),
+    'documents_f64': ({'similarity': ELU, 'mask': {'all': ['document', 'causal']}, 'dtype': 'f64'}, 2, 2, 1),
+    'documents_bf16': ({'similarity': ELU, 'mask': DOCUMENTS, 'dtype': 'bf16'}, 1, 4, 1),
+    'documents_auto': ({'similarity': ELU, 'mask': DOCUMENTS, 'algorithm': 'auto'}, 1, 2, 2),
+    'documents_sketch': ({'similarity': {'polysketch': {'degree': 4, 'sketch': 4, 'map': 'learned', 'local': 'exact'}},
+                          'block': 16, 'mask': DOCUMENTS}, 2, 4, 2),
+    'documents_undivided': ({'similarity': IDENTITY, 'normalize': 'none', 'mask': DOCUMENTS}, 3, 2, 2),
+    'documents_gated': ({'similarity': ELU, 'mask': DOCUMENTS, 'decay': {'log': 'gate[b][h][t]'}, 'arrays': GATE}, 2, 2, 2),
     'delta': (DELTA | RATE, 2, 4, 4),
     'delta_constant': (DELTA | {'delta': {'rate': '0.5'}}, 1, 2, 2),
     'delta_f64': (DELTA | RATE | {'dtype': 'f64'}, 1, 2, 2),
@@ -78,7 +87,9 @@ CASES = {   # Each case is (keys of the spec, batch, heads, key/value heads).
 EXACT = 'delta', 'delta_f64', 'delta_bf16', 'delta_constant'
 # Kernels without outer sums: ids reset sums, or the state is no sum.
 NONE = {
-    'documents': {'similarity': ELU, 'mask': {'all': ['causal', 'document']}},
+    'ids': {'similarity': ELU, 'mask': {'expr': 'j <= i && ids[b][i] == ids[b][j]'},
+            'arrays': {'ids': {'shape': ['B', 'Nk'], 'type': 'int'}}},
+    'document_rope': {'similarity': ELU, 'mask': DOCUMENTS, 'prepare': ['rope']},
     'delta_softmax': {'similarity': {'softmax': {}}, 'delta': {'rate': '0.5'}, 'algorithm': 'auto'},
     'window': {'similarity': ELU, 'mask': {'all': ['causal', {'block_window': {'block': 16, 'left': 2}}]}, 'block': 16},
     'forward': {'similarity': ELU, 'emit': ['forward', 'decode']},
@@ -163,6 +174,13 @@ class Part:
         return own + later
 
 
+def of_document(P, at, sums):
+    """Returns sums over tokens on one side of token `at`, or zeros for sequences in which a document begins there."""
+    if 'document' not in P or at >= P['document'].shape[1]: return sums
+    sums.reshape(len(P['document']), -1)[P['document'][:, at] != P['document'][:, at - 1]] = 0
+    return sums
+
+
 def compose(kernel, P, arrays, runs, threads):
     """Returns the gradients of the whole sequence, from parts of these lengths."""
     parts, at = [], 0
@@ -171,8 +189,10 @@ def compose(kernel, P, arrays, runs, threads):
         parts.append(Part(kernel, share(kernel, P, rows, rows), *(x[:, :, rows] for x in arrays), threads,
                           rows.start))
         at += n
-    for one, following in zip(parts, parts[1:]): following.sums[0][:] = one.add(0)
-    for one, previous in zip(parts[::-1], parts[-2::-1]): previous.sums[1][:] = one.add(1)
+    for at, (one, following) in enumerate(zip(parts, parts[1:]), 1):
+        following.sums[0][:] = of_document(P, sum(runs[:at]), one.add(0))
+    for at, (one, previous) in list(enumerate(zip(parts[1:], parts), 1))[::-1]:
+        previous.sums[1][:] = of_document(P, sum(runs[:at]), one.add(1))
     later = 0
     for part in parts: part.gradients()
     for part in reversed(parts): later = part.finish(later)

@@ -140,7 +140,7 @@ def processes_compute_what_one_computes(folder):
         kernel._with_gradients()
         kernel._with_ring()
         kernel._with_chain()
-    check({name for name, (kernel, _) in made.items() if kernel._with_chain()} == {'linear', 'hedgehog', 'gated', 'local', 'rotated', 'delta'},
+    check({name for name, (kernel, _) in made.items() if kernel._with_chain()} == {'linear', 'hedgehog', 'gated', 'local', 'rotated', 'delta', 'document'},
           'the chain')
     check({name for name, (kernel, _) in made.items() if kernel._with_ring()} == {'bias', 'causal', 'forgetting', 'window', 'packed', 'padded', 'prefix',
                                                                                       'sink', 'whole', 'keys', 'weighted', 'padded states', 'opened'},
@@ -158,7 +158,7 @@ def processes_compute_what_one_computes(folder):
 @case
 def sums_travel_instead_of_keys(folder):
     made, runs = kernels(), (24, 0, 16, 32)
-    names = 'linear', 'hedgehog', 'local', 'gated', 'rotated', 'delta', 'whole', 'keys', 'weighted', 'padded states', 'opened'
+    names = 'linear', 'hedgehog', 'local', 'gated', 'rotated', 'delta', 'whole', 'keys', 'weighted', 'padded states', 'opened', 'document'
     for name in names:   # compiles here, not in each process
         made[name][0]._with_chain(), made[name][0]._with_ring(), made[name][0]._with_gradients()
 
