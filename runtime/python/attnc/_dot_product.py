@@ -8,11 +8,10 @@ import jax
 import jax.numpy as jnp
 
 from ._arrays import _HALVES
-from ._kernel import Kernel, kernel
+from ._kernel import _FLOATS, Kernel, kernel
 from ._traits import Traits, spec_of
 
 _FAR = 1 << 30  # a distance that no query has from a key
-_WORDS = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
 _AXES = "B", "H", "Nq", "Nk"
 
 
@@ -77,7 +76,7 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
         raise NotImplementedError("return_residual=True needs implementation='xla'")
     shape = jnp.asarray(query).shape
     q, k, v = (_with_four_axes(name, a) for name, a in (("query", query), ("key", key), ("value", value)))
-    word = _WORDS.get(str(q.dtype))
+    word = _FLOATS.get(str(q.dtype))
     if word is None or k.dtype != q.dtype or v.dtype != q.dtype:
         raise TypeError(f"query, key and value are {q.dtype}, {k.dtype} and {v.dtype}; expected the same type of real "
                         "numbers")

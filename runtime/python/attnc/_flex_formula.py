@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from ._kernel import _Declared
+from .torch import _NARROW
 
 _INT32 = torch.iinfo(torch.int32)
 _HERE = (os.path.dirname(os.path.abspath(__file__)), os.path.dirname(torch.__file__))
@@ -211,9 +212,6 @@ _traces: list[_Trace] = []
 
 def _active() -> _Trace:
     return _traces[-1]
-
-
-_NARROW = {torch.float16: "f16", torch.bfloat16: "bf16"}
 
 
 def _kind_of(tensor: Tensor) -> str:

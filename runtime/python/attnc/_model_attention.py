@@ -16,10 +16,7 @@ from ._kernel import Kernel
 from ._model_call import numbers_of, run, run_differentiable
 from ._model_mask import FAR, Mask
 from ._traits import _Axes, Traits, spec_of
-from .torch import _WORDS, _constant, _constant_size, _forward, _is_eager, _kernel_of, drawn_seed
-
-
-_NARROW = (torch.bfloat16, torch.float16)
+from .torch import _NARROW, _WORDS, _constant, _constant_size, _forward, _is_eager, _kernel_of, drawn_seed
 
 
 @functools.lru_cache(maxsize=None)

@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 from . import _autograd
 from . import _kernel as _kernels
 from . import _tensors
-from ._arrays import (_INTEGERS, _OTHER_NAMES, _has_tangent, _is_number, heads_of_result, named, row_units,
+from ._arrays import (_HALVES, _INTEGERS, _OTHER_NAMES, _has_tangent, _is_number, heads_of_result, named, row_units,
                       words_of_heads)
 from ._autograd import OF_PARALLEL, Kept, Way, is_undisturbed, parallel, rows_of, saved_size, within
 from ._call import MaskTiles
@@ -28,6 +28,7 @@ __all__ = ["Attention", "ContextParallel", "MultiheadAttention", "Replacement", 
 _DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16,
            "i32": torch.int32, "u8": torch.bool}
 _WORDS = {dtype: word for word, dtype in _DTYPES.items() if word not in _INTEGERS}
+_NARROW = {dtype: word for dtype, word in _WORDS.items() if word in _HALVES}
 
 # ---- names of kernels: operators take strings, and compiled graphs store them
 
@@ -497,7 +498,7 @@ def _call(kernel: Kernel, key: Any, q: Tensor, k: Any, v: Any, seed: Optional[in
     if torch.is_autocast_enabled("cpu") and isinstance(k, Tensor) and isinstance(v, Tensor) and out is None and not stored:
         narrow = torch.get_autocast_dtype("cpu")
         if kernel.dtype != "f64" and q.dtype != torch.float64:
-            kernel = kernel._as({torch.bfloat16: "bf16", torch.float16: "f16"}[narrow])
+            kernel = kernel._as(_NARROW[narrow])
             q, k, v = q.to(narrow), k.to(narrow), v.to(narrow)
     _check(kernel, q, k, v)
     parameters, tables = _as_tensors(kernel, [given[p.name] for p in kernel.parameters])
