@@ -89,6 +89,11 @@ def kernels():
             'document': (small('linear_elu', mask='{all: [causal, document]}', algorithm='linear', block=8),
                          lambda n, rng: {'document': torch.arange(n, dtype=torch.int32).div(17, rounding_mode='floor')
                                          .expand(2, n).contiguous()}),
+            # gradients of `far` need all keys that a process sees, those of the prefix after its queries too
+            'prefix of keys': (small({'name': 'prefix_of_keys', 'similarity': {'softmax': {'modify': 's + far[b][g][j]'}},
+                                      'mask': {'any': ['causal', {'prefix': {'length': 60}}]},
+                                      'arrays': {'far': {'shape': ['B', 'G', 'Nk']}}}), lambda n, rng: {
+                'far': torch.randn(2, 2, n, generator=rng)}),
             'causal': (small('softmax_causal'), lambda n, rng: {}), 'window': (window, lambda n, rng: {})}
 
 
@@ -143,7 +148,7 @@ def processes_compute_what_one_computes(folder):
     check({name for name, (kernel, _) in made.items() if kernel._with_chain()} == {'linear', 'hedgehog', 'gated', 'local', 'rotated', 'delta', 'document'},
           'the chain')
     check({name for name, (kernel, _) in made.items() if kernel._with_ring()} == {'bias', 'causal', 'forgetting', 'window', 'packed', 'padded', 'prefix',
-                                                                                      'sink', 'whole', 'keys', 'weighted', 'padded states', 'opened'},
+                                                                                      'sink', 'whole', 'keys', 'weighted', 'padded states', 'opened', 'prefix of keys'},
           'the ring')
     for count, runs in RUNS.items():
         def work(rank):

@@ -243,7 +243,7 @@ class _Exchange:
         self.queries, self.keys = ([int(run[number]) for run in runs] for number in (0, 1))
         self.chain = kernel._with_ranks()
         described = self.chain.kernel
-        self.before, self.after = described.before, described.after
+        self.before, self.after, self.open_keys = described.before, described.after, described.open_keys
         self.offset = sum(self.keys) - sum(self.queries)
         self.seen = [self._seen(rank) for rank in range(len(runs))]
 
@@ -251,9 +251,12 @@ class _Exchange:
         """Returns the processes whose keys this process gets: all from the first to the last one that it sees."""
         begin = self.offset + sum(self.queries[:rank])
         end = begin + self.queries[rank]
-        seen = [other for other, keys in enumerate(self.keys)
-                if keys and begin < end and sum(self.keys[:other]) < end + self.after
-                and sum(self.keys[:other]) + keys > begin - self.before]
+        seen = []
+        for other, keys in enumerate(self.keys):
+            first = sum(self.keys[:other])
+            is_near = first < end + self.after and first + keys > begin - self.before
+            if keys and begin < end and (is_near or first < self.open_keys):
+                seen.append(other)
         if not seen:
             return range(self.rank, self.rank)
         return range(0 if self.chain.has_sums() else seen[0], seen[-1] + 1)
