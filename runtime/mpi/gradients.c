@@ -1,4 +1,4 @@
-/* Gradients of parameters, which every rank has, and of which it gets the sums over all ranks. */
+/* Gradients of parameters. Every rank has the parameters, and each gets the sums of their gradients over all ranks. */
 #include "ranks.h"
 
 #include <string.h>
