@@ -88,12 +88,53 @@ bool fits(const struct tensor *of, const struct layout *layout)
            memcmp(of->shape, layout->shape, bytes) == 0 && memcmp(of->strides, layout->strides, bytes) == 0;
 }
 
+/* Does the same for a contiguous array whose number of keys may be another one. */
+static bool fits_with_keys(const struct tensor *of, const struct layout *layout, int key_axis, int64_t keys)
+{
+    int64_t stride = 1;
+    if (of->axes != layout->axes || number_of_type(of) != layout->type) return false;
+    for (int k = of->axes; k-- > 0;) {
+        const int64_t extent = of->shape[k];
+        if (extent != (k == key_axis ? keys : layout->shape[k]) || (extent > 1 && of->strides[k] != stride))
+            return false;
+        stride *= extent;
+    }
+    return true;
+}
+
+struct attn_strides strides_of_rows(const struct tensor *rows)
+{
+    const int64_t *const shape = rows->shape, *const strides = rows->strides;
+    return (struct attn_strides){shape[0] > 1 ? strides[0] : 0, shape[1] > 1 ? strides[1] : 0,
+                                 shape[2] > 1 ? strides[2] : shape[3]};
+}
+
+/* Returns true if `of` has a row for each key and the kernel can read it in place. */
+static bool has_rows(const struct tensor *of, const struct layout *layout, int64_t keys)
+{
+    const int64_t *const shape = of->shape;
+    if (of->axes != 4 || layout->axes != 4 || number_of_type(of) != layout->type || shape[0] != layout->shape[0] ||
+        shape[1] != layout->shape[1] || shape[2] != keys || shape[3] != layout->shape[3])
+        return false;
+    const struct attn_strides strides = strides_of_rows(of);
+    return keys > 0 && strides.batch >= 0 && strides.head >= 0 && strides.row >= shape[3] &&
+           (shape[3] == 1 || of->strides[3] == 1);
+}
+
+static int64_t keys_of(const struct call *call)
+{
+    return call->views[K].axes == 4 ? call->views[K].shape[2] : 0;
+}
+
 bool all_fit(const struct record *record, const struct call *call)
 {
     uintptr_t bits = 0;
     if (record->process != process) return false;
     for (int k = 0; k < record->tensors; k++) {
-        if (!fits(&call->views[k], &record->layouts[k])) return false;
+        const bool is_of_keys = record->workspace != NULL && (k == K || k == V);
+        if (is_of_keys ? !has_rows(&call->views[k], &record->layouts[k], keys_of(call))
+                       : !fits(&call->views[k], &record->layouts[k]))
+            return false;
         bits |= (uintptr_t)address(&call->views[k]);
     }
     return (bits & record->unaligned) == 0;
@@ -117,8 +158,10 @@ bool take_extras(const struct record *record, object *extras, struct call *call,
         if (value == NULL || (value == given.none) != (extra->kind == ABSENT)) return false;
         if (extra->kind == ARRAY) {
             struct tensor *const seen = &call->views[TENSORS + call->count_of_arrays];
-            if (!view(value, seen) || !fits(seen, &record->layouts[TENSORS + call->count_of_arrays]) ||
-                ((uintptr_t)address(seen) & extra->unaligned) != 0)
+            const struct layout *const layout = &record->layouts[TENSORS + call->count_of_arrays];
+            if (!view(value, seen) || ((uintptr_t)address(seen) & extra->unaligned) != 0 ||
+                !(record->workspace == NULL ? fits(seen, layout)
+                                            : fits_with_keys(seen, layout, extra->key_axis, keys_of(call))))
                 return false;
             const bool wanted = requires_grad(value);
             if (wanted && extra->learned < 0) return false; /* an error */
@@ -168,7 +211,8 @@ static bool take_layout(object *tensor, struct layout *layout)
     return true;
 }
 
-/* Takes tuples (name, kind, place in the struct of parameters, unaligned bits, number among learned ones, array). */
+/* Takes tuples (name, kind, place in the struct of parameters, unaligned bits, number among learned ones, axis of keys,
+   array). */
 static bool take_descriptions(struct record *record, object *extras)
 {
     const intptr_t count = extras == given.none ? 0 : py.PyTuple_Size(extras);
@@ -176,13 +220,17 @@ static bool take_descriptions(struct record *record, object *extras)
     if (count > MAX_EXTRAS || record->params_bytes > MAX_PARAMS) return false;
     for (intptr_t k = 0; k < count; k++) {
         object *const one = py.PyTuple_GetItem(extras, k);
-        long long numbers[4];
-        for (int j = 0; j < 4; j++) numbers[j] = py.PyLong_AsLongLong(py.PyTuple_GetItem(one, j + 1));
-        record->extra[k] = (struct extra){kept(py.PyTuple_GetItem(one, 0)), (enum kind)numbers[0], (size_t)numbers[1],
-                                          (uintptr_t)numbers[2], (int)numbers[3]};
+        long long numbers[5];
+        for (int j = 0; j < 5; j++) numbers[j] = py.PyLong_AsLongLong(py.PyTuple_GetItem(one, j + 1));
+        record->extra[k] = (struct extra){kept(py.PyTuple_GetItem(one, 0)),
+                                          (enum kind)numbers[0],
+                                          (size_t)numbers[1],
+                                          (uintptr_t)numbers[2],
+                                          (int)numbers[3],
+                                          (int)numbers[4]};
         record->extras++;
         if (numbers[0] == ARRAY &&
-            !take_layout(py.PyTuple_GetItem(one, 5), &record->layouts[TENSORS + record->arrays++]))
+            !take_layout(py.PyTuple_GetItem(one, 6), &record->layouts[TENSORS + record->arrays++]))
             return false;
     }
     return true;
@@ -229,6 +277,15 @@ object *attnc_tensors_record(object *owner, void *problem, void *params, size_t 
     if (all) return capsule;
     py.Py_DecRef(capsule);
     return kept(given.none);
+}
+
+/* Makes a record serve other numbers of keys. */
+EXPORTED void attnc_tensors_grow(object *capsule, const struct attn_kernel *kernel);
+void attnc_tensors_grow(object *capsule, const struct attn_kernel *kernel)
+{
+    struct record *const record = record_of(capsule);
+    record->workspace = kernel->workspace;
+    record->strides = kernel->strides;
 }
 
 /* Adds a record of backward to that of forward. */

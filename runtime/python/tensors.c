@@ -86,6 +86,8 @@ static const void *fill(const struct record *record, const struct call *call, st
 {
     int arrays = 0, numbers = 0;
     memcpy(made->params.bytes, record->params, record->params_bytes);
+    if (record->workspace != NULL && record->strides > 0)
+        memset(made->params.bytes + record->strides, 0, sizeof(void *)); /* all arrays are contiguous */
     for (int k = 0; k < record->extras; k++) {
         const struct extra *const extra = &record->extra[k];
         void *at = &made->numbers[k];
@@ -110,6 +112,12 @@ static bool run(const struct record *record, const struct call *call, void *save
     struct attn_problem problem = *record->problem; /* several threads may use a record */
     struct parameters parameters;
     problem.saved = saved;
+    if (record->workspace != NULL) {
+        problem.n_k = call->views[K].shape[2];
+        problem.k = strides_of_rows(&call->views[K]);
+        problem.v = strides_of_rows(&call->views[V]);
+        problem.workspace_bytes = record->workspace(&problem);
+    }
     const void *const params = record->takes_extras ? fill(record, call, &parameters) : record->params;
     if (record->takes_extras && params == NULL) return false;
     memset(parameters.gradients, 0, sizeof parameters.gradients);

@@ -130,7 +130,8 @@ struct extra {
     enum kind kind;
     size_t at; /* its place in the struct of parameters */
     uintptr_t unaligned;
-    int learned; /* its number among learned parameters, or -1 */
+    int learned;  /* its number among learned parameters, or -1 */
+    int key_axis; /* the axis whose extent is the number of keys, or -1 */
 };
 
 struct record {
@@ -146,6 +147,10 @@ struct record {
     const void *params;
     size_t params_bytes;
     void *function;
+    /* The kernel's function, or NULL. If it is there, the record also serves other numbers of keys, and keys and values
+       with other strides. Then arrays of extras are contiguous. */
+    size_t (*workspace)(const struct attn_problem *);
+    size_t strides;                   /* of struct attn_kernel */
     object *owner;                    /* keeps `problem` and `params` */
     object *empty;                    /* makes `out` from q */
     object *saved_like;               /* a tensor like the saved values, or None */
@@ -179,6 +184,7 @@ unsigned process_number(void); /* the number of forks that led to this process *
 bool view(object *one, struct tensor *made);
 void *address(const struct tensor *of);
 bool fits(const struct tensor *of, const struct layout *layout);
+struct attn_strides strides_of_rows(const struct tensor *rows); /* of an array [batch, heads, rows, columns] */
 /* Returns true if the tensors of a call have the layouts of a record, and are aligned. */
 bool all_fit(const struct record *record, const struct call *call);
 /* Adds the extras of a call, and whether one of them requires a gradient. Returns false if the record does not fit. */

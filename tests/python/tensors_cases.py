@@ -7,6 +7,7 @@ import torch
 import torch.utils.checkpoint
 
 import attnc.torch
+import attnc.transformers
 from attnc import _autograd
 
 
@@ -29,6 +30,11 @@ def raises(function, kind, words):
         check(words in str(error), str(error))
     else:
         check(False, 'no exception: %s' % words)
+
+
+def near(one, two, why):
+    apart = float((one - two).abs().max() / one.abs().max())
+    check(apart < 1e-5, '%s: they differ by %g of the largest' % (why, apart))
 
 
 def gradients(made, inputs, dout, **options):
@@ -244,6 +250,82 @@ os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
 '''
     done = execute([sys.executable, '-c', program], timeout=120)
     check(done.returncode == 0, done.stderr)
+
+
+@case
+def tokens_share_a_plan(folder):
+    """Queries that see all keys, whose number grows with each token."""
+    from attnc._model_attention import attention, plainly
+    from attnc._model_mask import bounded, FAR
+    module = torch.nn.Module()
+    module.is_causal = True
+    plans, calls = set(), []
+
+    def compare(q, k, v, mask, bias):
+        made = attention(module, q, k, v, mask, scaling=0.3, position_bias=bias)[0]
+        bias = None if bias is None else bias[..., :k.shape[2]]
+        near(plainly(q, k, v, mask or bounded(2, 1, k.shape[2], 0, FAR, FAR), 0.3, None, None, bias, 0.0)[0], made,
+             '%d keys, mask: %s' % (k.shape[2], mask))
+
+    def rows(n, heads, order):
+        """Keys or values in memory of more tokens than n, or with heads after tokens."""
+        if order == 'padded':
+            return torch.randn(2, heads, n + 3, 16)[:, :, 1:n + 1]
+        a = torch.randn(2, n, heads, 16)
+        return a.transpose(1, 2) if order == 'rows first' else a.transpose(1, 2).contiguous()
+
+    original = attnc._call.Binding._forward
+    attnc._call.Binding._forward = lambda *a, **more: (calls.append(1), original(*a, **more))[1]
+    try:
+        for mode in torch.no_grad, torch.inference_mode, torch.enable_grad:
+            with mode():
+                for n in 3, 1, 2, 70, 64, 5:
+                    for order in 'contiguous', 'padded', 'rows first':
+                        q, k, v = torch.randn(2, 4, 1, 16), rows(n, 2, order), rows(n, 2, order)
+                        mask = bounded(2, 1, n, n - 1, FAR, 0)
+                        plans.update((id(mask.plans), id(bounded(2, 1, n, n - 1, FAR, FAR).plans)))
+                        for bias in (None, torch.randn(1, 4, 1, n), torch.randn(1, 4, 1, n + 3), torch.randn(1, 1, 1, n)):
+                            compare(q, k, v, None, bias)
+                            compare(q, k, v, mask, bias)
+                            if bias is not None:
+                                bias.mul_(2)
+                                compare(q, k, v, mask, bias)
+    finally:
+        attnc._call.Binding._forward = original
+    check(len(plans) == 2, '%d sets of plans' % len(plans))  # those of inference mode are separate
+    check(_autograd.library is None or len(calls) < 20, '%d calls were checked' % len(calls))
+    with torch.no_grad():
+        mask, other = bounded(2, 1, 9, 8, 4, 0), bounded(2, 1, 9, 2, FAR, 0)  # a window, and a cache with spare rows
+        for each in mask, other:
+            compare(torch.randn(2, 4, 1, 16), rows(9, 2, 'padded'), rows(9, 2, 'padded'), each, None)
+            check(id(each.plans) not in plans, 'a mask that hides keys shares the plans of one that does not')
+
+
+@case
+def calls_that_a_record_cannot_repeat(folder):
+    """Layouts that kernels do not read in place, and gradients."""
+    from attnc._model_attention import attention
+    module = torch.nn.Module()
+    module.is_causal = False
+    ours = lambda q, k, v: attention(module, q, k, v, None)[0].transpose(1, 2)
+    theirs = torch.nn.functional.scaled_dot_product_attention
+    q, k, v = torch.randn(2, 4, 1, 16), torch.randn(2, 4, 9, 16), torch.randn(2, 4, 9, 16)
+    with torch.no_grad():
+        for _ in range(2):
+            near(theirs(q, k, v), ours(q, k, v), 'as they are')
+        for name, a, b in (('columns apart', k.transpose(2, 3).contiguous().transpose(2, 3), v),
+                           ('one row for all', k[:, :, :1].expand(2, 4, 9, 16), v[:, :, :1].expand(2, 4, 9, 16)),
+                           ('one head for all', k[:, :1].expand(2, 4, 9, 16), v[:, :1].expand(2, 4, 9, 16)),
+                           ('fewer heads', k[:, :2], v[:, :2])):
+            near(theirs(q, a, b, enable_gqa=True), ours(q, a, b), name)
+        try:
+            ours(q, torch._neg_view(k), v)
+            check(False, 'no exception for a negative view')
+        except ValueError as error:
+            check('resolve_neg' in str(error), str(error))
+    keys = k.clone().requires_grad_()
+    made = [torch.autograd.grad(f(q, keys, v).square().sum(), keys)[0] for f in (theirs, ours)]
+    near(*made, 'gradients')
 
 
 if __name__ == '__main__':

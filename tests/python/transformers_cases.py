@@ -633,23 +633,6 @@ def prepare(folder):
 
 
 @case
-def calls_without_a_mask_share_a_plan(folder):
-    """Queries that see all keys, whose number grows with each token."""
-    from attnc._model_attention import _shared_mask, attention
-    from attnc._model_mask import FAR
-    module = torch.nn.Module()
-    module.is_causal = False
-    plans = set()
-    with torch.no_grad():
-        for n_k in (3, 1, 2, 70, 64, 5):
-            q, k, v = torch.randn(2, 4, 1, 16), torch.randn(2, 2, n_k, 16), torch.randn(2, 2, n_k, 16)
-            near(torch.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True).transpose(1, 2),
-                 attention(module, q, k, v, None)[0], '%d keys' % n_k)
-            plans.add(id(_shared_mask(2, 1, n_k, n_k - 1, FAR, FAR, False).plans))
-    check(len(plans) == 1, '%d sets of plans' % len(plans))
-
-
-@case
 def one_kernel_for_a_family(folder):
     texts = {kernel._text for name in ('Llama', 'Mistral', 'Qwen3', 'Phi3', 'Gemma3', 'GPT2', 'Bert')
              for kernel in attnc.transformers.prepare(model_of(name, 'attnc'))}

@@ -10,11 +10,10 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 import torch
 from torch import Tensor
 
-from ._autograd import is_undisturbed
 from ._compiler import Source
 from ._kernel import Kernel
-from ._model_call import numbers_of, run, run_differentiable
-from ._model_mask import FAR, Mask
+from ._model_call import again, run, run_differentiable
+from ._model_mask import bounded, FAR, Mask
 from ._traits import _Axes, Traits, spec_of
 from .torch import _NARROW, _WORDS, _constant, _constant_size, _forward, _is_eager, _kernel_of, drawn_seed
 
@@ -113,25 +112,6 @@ def _reason(query: Tensor, output_attentions: Any) -> str:
     return ""
 
 
-@functools.lru_cache(maxsize=64)
-def _shared_mask(batch: int, n_q: int, n_k: int, at: int, left: int, right: int, _: bool) -> Mask:
-    """Returns the mask of all calls with these sizes that give none. Gradients cannot use the tensors of inference mode,
-    so its masks are separate."""
-    made = Mask(batch, n_q, n_k, at, left, right)
-    if left == right == FAR:
-        made.arrays, made.plans = _of_all_keys(batch, n_q, torch.is_inference_mode_enabled())
-    return made
-
-
-@functools.lru_cache(maxsize=64)
-def _of_all_keys(batch: int, n_q: int, _: bool) -> Tuple[Dict[int, Dict[str, Any]], Dict[Any, Any]]:
-    """Returns the arrays and plans of masks that hide no key. They suit any number of keys, so the next token of a
-    model needs no new ones."""
-    mask = Mask(batch, n_q, FAR)
-    mask.numbers(batch)
-    return mask.arrays, mask.plans
-
-
 def _mask_of(given: Any, query: Tensor, key: Tensor, is_causal: bool,
              window: Optional[int]) -> Tuple[Mask, Optional[Tensor]]:
     """Returns the mask of a call, and the array that is added to logits."""
@@ -144,9 +124,7 @@ def _mask_of(given: Any, query: Tensor, key: Tensor, is_causal: bool,
     if given is None:
         causal = is_causal and n_q > 1
         left, right = (window or FAR, 0) if causal else (FAR, FAR)
-        sizes = query.shape[0], n_q, n_k, n_k - n_q, left, right
-        shares = not torch.compiler.is_compiling() and is_undisturbed() and not torch._C._len_torch_function_stack()
-        return _shared_mask(*sizes, torch.is_inference_mode_enabled()) if shares else Mask(*sizes), None
+        return bounded(query.shape[0], n_q, n_k, n_k - n_q, left, right), None
     given = given[..., :n_k]
     if given.dtype != torch.bool:  # the array is added to logits, and -inf would make rows without keys NaN
         narrow = given.dtype == query.dtype and given.dtype in _NARROW
@@ -162,18 +140,40 @@ def _compact(a: Tensor, names: List[str], sizes: Tuple[int, ...]) -> Tuple[Tenso
     return a.reshape([a.shape[n] for n in kept]).contiguous(), axes
 
 
+class _Extra(NamedTuple):
+    """An array that is added to logits, as kernels take it."""
+
+    array: Tensor
+    axes: _Axes
+    narrow: bool  # it has the 16-bit type of the query
+
+    @classmethod
+    def of(cls, query: Tensor, n_k: int, given: Tensor) -> _Extra:
+        sizes = (*query.shape[:3], n_k)
+        if given.shape[-1] > n_k:
+            given = given[..., :n_k]
+        narrow = given.dtype == query.dtype and given.dtype in _NARROW
+        return cls(*_compact(given if narrow else given.to(_real(query)), ["B", "H", "Nq", "Nk"], sizes), narrow)
+
+
 class _Plan(NamedTuple):
-    """The kernel and its arrays for calls with a mask, of layers that differ in query, key, value and sink alone."""
+    """The kernel and its arrays for calls with a mask, of layers that differ in query, key, value, sink and
+    position_bias alone."""
 
     kernel: Kernel
     given: Dict[str, Any]
-    numbers: Tuple[Any, ...]
-    bias: Optional[Tensor]  # the position_bias of these calls
+    extra: Optional[_Extra]  # made from `bias`, if that is not None
+    bias: Optional[Tensor]  # the position_bias of the last call
     version: Optional[int]  # of its elements
 
 
+def _real(query: Tensor) -> torch.dtype:
+    """Returns the type of numbers and sums of a call."""
+    return torch.float64 if query.dtype == torch.float64 else torch.float32
+
+
 def _version(a: Optional[Tensor]) -> Optional[int]:
-    """Returns a number that changes with the elements of the tensor."""
+    """Returns a number that changes with the elements of the tensor, or None if the tensor has none."""
     return None if a is None or a.is_inference() else a._version
 
 
@@ -191,25 +191,21 @@ class _Wishes(NamedTuple):
 
 
 def _planned(mask: Mask, query: Tensor, key: Tensor, value: Tensor, wishes: _Wishes) -> Optional[Tensor]:
-    """Makes a call as an earlier layer with this mask made it. Returns None if there was none, or if gradients are
-    wanted."""
-    plan: Optional[_Plan] = mask.plans.get(wishes.key(query, value))
-    if plan is None or mask.n_q != query.shape[2] or mask.n_k != key.shape[2] or not is_undisturbed():
+    """Makes a call as an earlier layer with this mask made it. Returns None if there was none like it."""
+    name = wishes.key(query, value)
+    plan: Optional[_Plan] = mask.plans.get(name)
+    if plan is None or mask.n_q != query.shape[2] or mask.n_k != key.shape[2]:
         return None
-    grad, sink, bias = torch.is_grad_enabled(), wishes.sink, wishes.bias
-    if plan.bias is not bias or plan.version != _version(bias) or grad and bias is not None and bias.requires_grad:
-        return None
-    for a in (query, key, value):
-        if type(a) is not Tensor or not a.is_cpu or a.stride(3) != 1 or grad and a.requires_grad:
+    sink, bias = wishes.sink, wishes.bias
+    if bias is not None and (plan.bias is not bias or plan.version is None or plan.version != _version(bias)):
+        if plan.extra is None or not _is_eager(bias) or torch.is_grad_enabled() and bias.requires_grad:
             return None
-    given = plan.given
-    if sink is not None:
-        known = given["sink"]
-        if (not _is_eager(sink) or grad and sink.requires_grad or sink.dtype != known.dtype or sink.shape != known.shape
-                or not sink.is_contiguous()):
+        extra = _Extra.of(query, mask.n_k, bias)
+        if extra[1:] != plan.extra[1:]:
             return None
-        given = {**given, "sink": sink}
-    return run(plan.kernel, query, key, value, given, plan.numbers)
+        plan = mask.plans[name] = plan._replace(given={**plan.given, "extra": extra.array}, extra=extra, bias=bias,
+                                                version=_version(bias))
+    return again(plan.kernel, query, key, value, plan.given if sink is None else {**plan.given, "sink": sink})
 
 
 def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any, dropout: float = 0.0,
@@ -222,7 +218,8 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
     wishes: Optional[_Wishes] = None  # of a call that other layers may repeat
     if (not dropout and not output_attentions and _wanted is None and not torch.compiler.is_compiling()
             and not torch.is_autocast_enabled("cpu")):
-        if attention_mask is None and position_bias is None and query.is_cpu:
+        # plans of longer calls would keep their large position_bias
+        if attention_mask is None and (position_bias is None or query.shape[2] == 1) and query.is_cpu:
             attention_mask = _mask_of(None, query, key, causal, sliding_window)[0]
         if type(attention_mask) is Mask:
             wishes = _Wishes(scaling, softcap, s_aux, position_bias)
@@ -240,22 +237,17 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
     if reason:
         _say(f"attnc: {type(module).__name__} computes its attention by PyTorch: {reason}")
         return plainly(query, key, value, mask, scale, softcap, s_aux, extra, dropout)
-    real = torch.float64 if query.dtype == torch.float64 else torch.float32
     numbers: Dict[str, Any] = dict(mask.numbers(query.shape[0]), scale=scale)
-    axes: Optional[_Axes] = None
-    narrow = False
+    added = None if extra is None else _Extra.of(query, key.shape[2], extra)
     if softcap is not None:
         numbers["cap"] = softcap
     if s_aux is not None:
-        numbers["sink"] = s_aux.to(real).contiguous()
-    if extra is not None:
-        sizes = (query.shape[0], query.shape[1], query.shape[2], key.shape[2])
-        extra = extra[..., :key.shape[2]]
-        narrow = extra.dtype == query.dtype and extra.dtype in _NARROW  # kernels read it as it is
-        numbers["extra"], axes = _compact(extra if narrow else extra.to(real), ["B", "H", "Nq", "Nk"], sizes)
+        numbers["sink"] = s_aux.to(_real(query)).contiguous()
+    if added is not None:
+        numbers["extra"] = added.array
     seen = None if mask.seen is None else ("B", "Nq", "Nk") if mask.seen.dim() == 3 else ("B", "H", "Nq", "Nk")
-    traits = Traits(softcap is not None, s_aux is not None, axes, mask.ids is not None, mask.kept is not None, seen,
-                    dropout, narrow)
+    traits = Traits(softcap is not None, s_aux is not None, added and added.axes, mask.ids is not None,
+                    mask.kept is not None, seen, dropout, added is not None and added.narrow)
     query, key, value = [a if a.stride(-1) == 1 else a.contiguous() for a in (query, key, value)]
     if _wanted is None and not torch.compiler.is_compiling():
         tensors = [query, key, value, *[a for a in numbers.values() if isinstance(a, Tensor)]]
@@ -269,7 +261,7 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
                 made = None if dropout else run(kernel, query, key, value, given)
                 if wishes is not None:
                     mask.plans[wishes.key(query, value)] = _Plan(
-                        kernel, given, numbers_of(given), position_bias, _version(position_bias))
+                        kernel, given, added, position_bias, _version(position_bias))
             if made is not None:
                 return made, None
     text = _text(tuple(traits), _constant_size(query.shape[3]), _constant_size(value.shape[3]), _WORDS[query.dtype])
@@ -278,14 +270,13 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
 
 def _call(text: str, query: Tensor, key: Tensor, value: Tensor, numbers: Dict[str, Any], drops: bool) -> Tensor:
     """Calls the kernel by an operator, and returns its result with heads after positions."""
-    real = torch.float64 if query.dtype == torch.float64 else torch.float32
     if _wanted is not None:
         _wanted.add((text, query.requires_grad or key.requires_grad or value.requires_grad))
         return query.new_zeros(query.shape[0], query.shape[2], query.shape[1], value.shape[3])
     names, drawn = _names(text), drawn_seed() if drops else None
     tensors = [query, key, value, *(a for a in numbers.values() if isinstance(a, Tensor))]
     differentiable = torch.is_grad_enabled() and any(a.requires_grad for a in tensors)
-    given = [_as_tensor(numbers[name], real if name in ("scale", "cap") else torch.int32) for name in names]
+    given = [_as_tensor(numbers[name], _real(query) if name in ("scale", "cap") else torch.int32) for name in names]
     made: Tensor = _forward(text, query, key, value, given, [], None, None, differentiable, drawn)[0]
     return made.transpose(1, 2).contiguous()
 

@@ -1,11 +1,14 @@
 """Turns masks of transformers into numbers and arrays that a kernel takes."""
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import Any, Dict, NoReturn, Optional, Tuple, Union
 
 import torch
 from torch import Tensor
+
+from ._autograd import is_undisturbed
 
 FAR = 1 << 30  # a distance that no query has from a key
 _utils: Any = importlib.import_module("transformers.masking_utils")
@@ -84,6 +87,37 @@ class Mask:
 
     def __getitem__(self, index: Any) -> NoReturn:
         self.__getattr__("elements")
+
+
+# ---- masks without arrays
+
+
+def bounded(batch: int, n_q: int, n_k: int, at: Any, left: int, right: int) -> Mask:
+    """Returns a mask without arrays. Calls with the same sizes share it, so the layers of a model share its plans."""
+    sizes = batch, n_q, n_k, at, left, right
+    shares = type(at) is int and not torch.compiler.is_compiling() and is_undisturbed()
+    if not shares or torch._C._len_torch_function_stack():
+        return Mask(*sizes)
+    return _shared(*sizes, torch.is_inference_mode_enabled())
+
+
+@functools.lru_cache(maxsize=64)
+def _shared(batch: int, n_q: int, n_k: int, at: int, left: int, right: int, _: bool) -> Mask:
+    """Implements bounded(). Gradients cannot use the tensors of inference mode, so its masks are separate."""
+    if n_q + at <= left and n_k - at <= right + 1:  # it hides no key
+        made = Mask(batch, n_q, n_k)
+        made.arrays, made.plans = _of_all_keys(batch, n_q, torch.is_inference_mode_enabled())
+        return made
+    return Mask(batch, n_q, n_k, at, left, right)
+
+
+@functools.lru_cache(maxsize=64)
+def _of_all_keys(batch: int, n_q: int, _: bool) -> Tuple[Dict[int, Dict[str, Any]], Dict[Any, Any]]:
+    """Returns the arrays and plans of masks that hide no key. They suit any number of keys, so the next token of a
+    model needs no new ones."""
+    mask = Mask(batch, n_q, FAR)
+    mask.numbers(batch)
+    return mask.arrays, mask.plans
 
 
 # ---- mask functions
@@ -186,7 +220,9 @@ def mask(batch_size: int, q_length: int, kv_length: int, q_offset: Union[int, Te
     at = q_offset - kv_offset
     kept = _kept_keys(attention_mask, kv_length, kv_offset)
     if kept is None:
-        return Mask(*sizes, at, told.left, told.right, ids=ids)
+        of_token = q_length == 1 and ids is None  # plans of longer calls would keep their large arrays
+        return bounded(*sizes, at, told.left, told.right) if of_token else Mask(
+            *sizes, at, told.left, told.right, ids=ids)
     runs = None if torch.compiler.is_compiling() else _runs(kept)
     if runs is None:
         return Mask(*sizes, at, told.left, told.right, kept=kept, ids=ids)

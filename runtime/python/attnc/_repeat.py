@@ -135,6 +135,8 @@ class _Again:
     """A checked call. Later calls with the same key repeat it with other addresses, without checks. Only one thread
     may use the object at a time, because calls share its problem and its struct of parameters."""
 
+    unaligned: int  # the bits that are 0 in addresses of q, k and v
+
     def __init__(self, call: _Call, function: Callable[..., int], like: Any) -> None:
         self.binding, self.problem, self.params, self.keep = call.binding, call.problem, call.params, call.keep
         self.problem_address, self.team = ctypes.byref(self.problem), self.problem.team

@@ -52,17 +52,22 @@ class Tensors:
             (None, Tensor, nn.Parameter, float, int, apply, torch.empty_like, torch.is_grad_enabled, torch.get_num_threads,
              torch.is_autocast_enabled, "cpu", torch._C._functorch.peek_interpreter_stack,
              torch._C._len_torch_dispatch_stack, forward_ad, parallel, _local, _make_room, differentiate, _check), api)
-        self._record, self._add = library.attnc_tensors_record, library.attnc_tensors_add
+        self._record, self._add, self._grow = (library.attnc_tensors_record, library.attnc_tensors_add,
+                                               library.attnc_tensors_grow)
         self._record.restype = ctypes.py_object
         self._record.argtypes = [ctypes.py_object, *[ctypes.c_void_p] * 2, ctypes.c_size_t, ctypes.c_void_p, ctypes.py_object,
                                  ctypes.c_int64, *[ctypes.py_object] * 5]
         self._add.restype, self._add.argtypes = None, [ctypes.py_object] * 2
+        self._grow.restype, self._grow.argtypes = None, [ctypes.py_object, ctypes.c_void_p]
 
     def keep(self, records: List[Any], known: _Again, tensors: Tuple[Tensor, ...], given: Mapping[str, Any], empty: Any,
-             saved: Optional[Tensor] = None, of: Any = None) -> None:
-        """Adds a record of a call of forward. With `saved`, the call can be differentiated."""
+             saved: Optional[Tensor] = None, of: Any = None, grows: bool = False) -> None:
+        """Adds a record of a call of forward. With `saved`, the call can be differentiated. With `grows`, the record
+        also serves other numbers of keys."""
         made = self._made(known, tensors, given, (), empty, saved, of)
         if made is not None:
+            if grows:
+                self._grow(made, ctypes.addressof(known.binding.kernel))
             if len(records) >= _MOST:
                 del records[0]
             records.append(made)
@@ -81,7 +86,7 @@ class Tensors:
             return None
         return self._record(known, ctypes.addressof(known.problem), known.params, known.binding.kernel.params_bytes,
                             ctypes.cast(known.function, ctypes.c_void_p), tensors,  # type: ignore[arg-type]
-                            known.unaligned, wanted, *more, extras)  # type: ignore[attr-defined]
+                            known.unaligned, wanted, *more, extras)
 
 
 def _extras(known: _Again, given: Mapping[str, Any], wanted: Sequence[bool]) -> Tuple[Any, ...]:
@@ -103,7 +108,8 @@ def _extras(known: _Again, given: Mapping[str, Any], wanted: Sequence[bool]) -> 
         if not kind:
             return ()
         made.append((p.name, _KINDS.index(kind), binding.offsets[p.name], bits,
-                     learned.index(p.name) if p.name in learned else -1, value if kind == "array" else None))
+                     learned.index(p.name) if p.name in learned else -1,
+                     p.shape.index("n_k") if "n_k" in p.shape else -1, value if kind == "array" else None))
     return tuple(made) if len(given) == len(made) else ()
 
 
