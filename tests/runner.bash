@@ -42,7 +42,7 @@ choose_suites() { # usage: choose_suites NAME…
 }
 
 only= # the pattern of the cases to run, or empty
-turn= # a number: which part of the cases suites with HALF or QUARTER run; or empty: all cases
+turn= # a number: which part of the cases suites with QUARTER run; or empty: all cases
 # Sets the command of a suite. Words such as BUILD and ATTNC are replaced.
 add_suite() { # usage: add_suite NAME BUILD-FOLDER
     local name=$1 build=$2 word words=()
@@ -51,7 +51,6 @@ add_suite() { # usage: add_suite NAME BUILD-FOLDER
         ATTNC) words+=("$build/attnc") ;;
         BUILD/*) words+=("$build/${word#BUILD/}") ;;
         ONLY) [ -z "$only" ] || words+=(--only "$only") ;;
-        HALF) [ -z "$turn" ] || words+=(--part "$((turn % 2))/2") ;;
         QUARTER) [ -z "$turn" ] || words+=(--part "$((turn % 4))/4") ;;
         *.py) words+=("$PYTHON" "$word") ;;
         *) words+=("$word") ;;

@@ -72,7 +72,7 @@ said=$(
 
 cat >"$folder/suites.txt" <<'END'
 # a comment
-long   -            plain      -             tests/long.py ATTNC ONLY HALF
+long   -            plain      -             tests/long.py ATTNC ONLY
 far    -            plain      no_machine    tests/far.py ATTNC
 here   quick        sanitized  -             BUILD/tests/here
 
@@ -112,7 +112,6 @@ becomes() {
 }
 becomes command_of_python 'python tests/long.py /build/attnc' long ''
 becomes command_of_cases 'python tests/long.py /build/attnc --only bad\*case' long 'bad*case'
-becomes command_of_a_half 'python tests/long.py /build/attnc --part 1/2' long '' 15
 becomes command_of_a_quarter 'tests/tidy.bash /build/tests --part 3/4' tidy '' 15
 becomes half_of_no_cases '/build/tests/here' here '' 1
 becomes command_of_program '/build/tests/here' here ''
