@@ -113,7 +113,7 @@ becomes() {
 becomes command_of_python 'python tests/long.py /build/attnc' long ''
 becomes command_of_cases 'python tests/long.py /build/attnc --only bad\*case' long 'bad*case'
 becomes command_of_a_quarter 'tests/tidy.bash /build/tests --part 3/4' tidy '' 15
-becomes half_of_no_cases '/build/tests/here' here '' 1
+becomes quarter_of_no_cases '/build/tests/here' here '' 1
 becomes command_of_program '/build/tests/here' here ''
 becomes command_of_script 'tests/tidy.bash /build/tests' tidy ''
 
