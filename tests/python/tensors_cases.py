@@ -1,4 +1,5 @@
 """Tests repeated calls with PyTorch's tensors, which a library in C makes (runtime/python/tensors.c)."""
+import contextlib
 import threading
 
 from common import *
@@ -252,6 +253,45 @@ os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
     check(done.returncode == 0, done.stderr)
 
 
+@contextlib.contextmanager
+def counting():
+    """Yields a list that gets an element for each call that Python code checks."""
+    calls, original = [], attnc._call.Binding._forward
+    attnc._call.Binding._forward = lambda *a, **more: (calls.append(1), original(*a, **more))[1]
+    try:
+        yield calls
+    finally:
+        attnc._call.Binding._forward = original
+
+
+@case
+def numbers_of_keys_grow(folder):
+    """Without gradients, a record serves all numbers of keys, and keys and values of all strides."""
+    lengths = 5, 1, 6, 2, 33, 64, 65, 5
+    whole = tensors(2, 2, 70, 8)
+
+    def with_arrays(q, k, v):
+        n = k.shape[2]
+        slopes, of_keys, kept = torch.arange(4.0), table[:, :n].contiguous(), seen[:, :, :n].contiguous()
+        if not isinstance(k, torch.Tensor): slopes, of_keys, kept = slopes.numpy(), of_keys.numpy(), kept.numpy()
+        return formula(q, k, v, slopes, 0.5, of_keys, kept, n - 3)
+
+    table, seen = torch.randn(3, 70), torch.arange(2 * 3 * 70).view(2, 3, 70) % 3 > 0
+    made = {'softmax': small('softmax'), 'linear': small('linear_elu', mask='none'), 'causal': small('linear_elu'),
+            'arrays': with_arrays}
+    for name, kernel in made.items():
+        q = torch.randn(2, 4, 3, 8)
+        with counting() as calls:
+            for n in lengths:
+                k, v = whole[0][:, :, :n], whole[1][:, :, :n]
+                rows_first = v.transpose(1, 2).contiguous().transpose(1, 2)
+                results = [kernel(q, k, v), kernel(q, k.contiguous(), v), kernel(q, k, rows_first)]
+                by_numpy = torch.from_numpy(kernel(q.numpy(), k.numpy(), v.numpy()))
+                exact(results, [by_numpy] * 3, '%s, %d keys' % (name, n))
+        check(len(calls) <= 1 + len(lengths), '%s: %d calls were checked' % (name, len(calls)))
+    raises(lambda: made['softmax'](q, *tensors(2, 2, 9, 8)[:1], tensors(2, 2, 7, 8)[0]), ValueError, 'n_k')
+
+
 @case
 def tokens_share_a_plan(folder):
     """Queries that see all keys, whose number grows with each token."""
@@ -259,7 +299,7 @@ def tokens_share_a_plan(folder):
     from attnc._model_mask import bounded, FAR
     module = torch.nn.Module()
     module.is_causal = True
-    plans, calls = set(), []
+    plans = set()
 
     def compare(q, k, v, mask, bias):
         made = attention(module, q, k, v, mask, scaling=0.3, position_bias=bias)[0]
@@ -274,9 +314,7 @@ def tokens_share_a_plan(folder):
         a = torch.randn(2, n, heads, 16)
         return a.transpose(1, 2) if order == 'rows first' else a.transpose(1, 2).contiguous()
 
-    original = attnc._call.Binding._forward
-    attnc._call.Binding._forward = lambda *a, **more: (calls.append(1), original(*a, **more))[1]
-    try:
+    with counting() as calls:
         for mode in torch.no_grad, torch.inference_mode, torch.enable_grad:
             with mode():
                 for n in 3, 1, 2, 70, 64, 5:
@@ -290,8 +328,6 @@ def tokens_share_a_plan(folder):
                             if bias is not None:
                                 bias.mul_(2)
                                 compare(q, k, v, mask, bias)
-    finally:
-        attnc._call.Binding._forward = original
     check(len(plans) == 2, '%d sets of plans' % len(plans))  # those of inference mode are separate
     check(_autograd.library is None or len(calls) < 20, '%d calls were checked' % len(calls))
     with torch.no_grad():

@@ -40,8 +40,7 @@ def run(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mappin
     if not call.copies and _autograd.library is not None:
         known = _Again(call, binding.forward_function, query)
         known.unaligned = query.element_size() - 1
-        _autograd.library.keep(kernel._records[1], known, (query, key, value), given, lambda q: q.new_empty(shape),
-                               grows=True)
+        _autograd.library.keep(kernel._records[1], known, (query, key, value), given, lambda q: q.new_empty(shape))
     return out
 
 

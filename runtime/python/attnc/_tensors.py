@@ -61,12 +61,13 @@ class Tensors:
         self._grow.restype, self._grow.argtypes = None, [ctypes.py_object, ctypes.c_void_p]
 
     def keep(self, records: List[Any], known: _Again, tensors: Tuple[Tensor, ...], given: Mapping[str, Any], empty: Any,
-             saved: Optional[Tensor] = None, of: Any = None, grows: bool = False) -> None:
-        """Adds a record of a call of forward. With `saved`, the call can be differentiated. With `grows`, the record
-        also serves other numbers of keys."""
+             saved: Optional[Tensor] = None, of: Any = None) -> None:
+        """Adds a record of a call of forward. With `saved`, the call can be differentiated. Without it, the record also
+        serves other numbers of keys, if the arrays are contiguous."""
         made = self._made(known, tensors, given, (), empty, saved, of)
         if made is not None:
-            if grows:
+            arrays = [value for value in given.values() if isinstance(value, Tensor)]
+            if saved is None and not known.binding.takes_stored and all(a.is_contiguous() for a in arrays):
                 self._grow(made, ctypes.addressof(known.binding.kernel))
             if len(records) >= _MOST:
                 del records[0]
