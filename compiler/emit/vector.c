@@ -277,6 +277,11 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
     template_set_number(x, "STORED_FP8", dtype == DTYPE_FP8);
     template_set_number(x, "STORED_Q4_0", dtype == DTYPE_Q4_0);
     template_set_number(x, "HALVES", dtype == DTYPE_F16 || dtype == DTYPE_FP8 || half);
+    /* Rows of 8 bits or less are short and always prefetched, so parts whose sums stay in registers are faster. */
+    const bool in_parts = blocks && !is_roomy(target);
+    template_set_number(x, "IN_PARTS", in_parts);
+    if (in_parts) template_set_number(x, "PART_VECTORS", target->registers / 4);
+    if (in_parts) template_set_number(x, "PART_LANES", target->registers / 4 * e->lanes);
     template_set_number(x, "LOOKUP", target->vector_bytes == 64 && target->scales);
     set_bytes(x, e, dtype);
     /* the number of scales in LANES rows of a product, or in 16 rows of values */
@@ -341,7 +346,7 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
         "dot_along",      "dot_fetched", "all_columns", "some_columns", "columns_of_4",
         "some_lanes",     "all_lanes",   "group",       "groups",       "turn_rows",
         "turned_columns", "turned",      "all_turned",  "turned_lane",  "add_turned",
-        "strip"};
+        "strip",          "part_of_row"};
     set_functions(x, e, dtype, names, sizeof names / sizeof *names);
 }
 

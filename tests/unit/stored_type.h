@@ -34,6 +34,7 @@
 #define all_turned_T TYPE_NAME(all_turned)
 #define strip_T TYPE_NAME(strip)
 #define row_T TYPE_NAME(row)
+#define part_of_row_T TYPE_NAME(part_of_row)
 #define some_lanes_T TYPE_NAME(some_lanes)
 #define all_lanes_T TYPE_NAME(all_lanes)
 #define group_T TYPE_NAME(group)
@@ -157,6 +158,7 @@ static void TYPE_NAME(rows_of)(void)
 #undef all_turned_T
 #undef strip_T
 #undef row_T
+#undef part_of_row_T
 #undef some_lanes_T
 #undef all_lanes_T
 #undef group_T

@@ -605,6 +605,8 @@ static void unseen(void)
 #include "stored_type.h"
 #undef STORED_FP8
 #define BLOCKS 1
+#undef IN_PARTS
+#define IN_PARTS (!ROOMY)
 #undef SCALE_PARAMETER
 #undef SCALE_ARGUMENT
 #undef WEIGHT_PARAMETER

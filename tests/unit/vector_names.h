@@ -139,7 +139,8 @@
 #endif
 #define BYTES (LANES * (int)sizeof(REAL))
 #define WIDE (8 * LANES)
-#define PART_VECTORS (ROOMY ? 8 : 16)
+#define IN_PARTS 0
+#define PART_VECTORS (ROOMY ? 8 : IN_PARTS ? 4 : 16)
 #define PART_LANES (PART_VECTORS * LANES)
 #if LANES == 2
 #define IOTA 0, 1

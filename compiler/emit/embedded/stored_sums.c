@@ -34,6 +34,21 @@ TARGET INLINE void scaled_weights_T(int64_t rows, int64_t steps, const int64_t c
 }
 
 #endif
+#if IN_PARTS
+/* c[x] += sum over t of a[t][x / block] * unscaled b[t][x] for up to PART_VECTORS vectors of lanes, from x = first
+   on. Terms are rounded and added as for several rows. */
+TARGET INLINE void part_of_row_T(const int vectors, int64_t first, int64_t steps, const REAL *a, int64_t a_step,
+    const STORED *b, int64_t b_step, const int64_t block, REAL *c)
+{
+    vec_T sum[PART_VECTORS];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_T){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++)
+            sum[v] += a[t * a_step + (first + v * LANES) / block] * unscaled_T(b, first + v * LANES);
+    UNROLL for (int v = 0; v < vectors; v++) store_T(c + first + v * LANES, load_T(c + first + v * LANES) + sum[v]);
+}
+
+#else
 /* c[x] += sum over t of a[t] * b[t][x] for up to PART_VECTORS vectors of lanes, from x = first on. Terms are rounded and
    added as for several rows. For b with scales, one for `block` elements:
    - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
@@ -68,6 +83,7 @@ TARGET INLINE void row_T(const int vectors, int64_t first, int64_t steps, const 
     UNROLL for (int v = 0; v < vectors; v++) store_T(c + first + v * LANES, load_T(c + first + v * LANES) + sum[v]);
 }
 
+#endif
 #if NARROW
 /* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 6 rows r and up to ABREAST vectors of lanes, from x = first
    on. Rows of b have `lanes` elements. The first `ahead_rows` rows at `ahead` are prefetched.
@@ -282,12 +298,28 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
             const int64_t step = a_step;
 #endif
             int64_t x = 0;
+#if IN_PARTS
+            for (int64_t asked = 0; x < lanes; x += PART_LANES) { /* each part prefetches a share of later rows */
+                const int64_t ask = min(some * (x + PART_LANES) / lanes, some);
+#if IS_EARLY
+                if (early) fetch_T(ask - asked, lanes, ahead + asked * b_step, b_step);
+#endif
+                copy_scales_T(min(ask, later) - asked, lanes, b + (AT_ONCE + asked) * b_step, b_step,
+                    copy + asked * scales_T(lanes));
+                asked = ask;
+                if (x + PART_LANES <= lanes)
+                    part_of_row_T(PART_VECTORS, x, some, factor_of_row, step, b, b_step, block, c);
+                else
+                    part_of_row_T((int)(lanes % PART_LANES / LANES), x, some, factor_of_row, step, b, b_step, block, c);
+            }
+#else
             for (; x + PART_LANES <= lanes; x += PART_LANES)
                 row_T(PART_VECTORS, x, some, factor_of_row, step, b, b_step, lanes, block,
                     c SCALE_ARGUMENT NEXT_ARGUMENT AHEAD_OF_ONE);
             if (lanes % PART_LANES)
                 row_T((int)(lanes % PART_LANES / LANES), x, some, factor_of_row, step, b, b_step, lanes, block,
                     c SCALE_ARGUMENT NEXT_ARGUMENT AHEAD_OF_ONE);
+#endif
             continue;
         }
 #if NARROW
