@@ -23,7 +23,8 @@ class Pages:
 
     def __init__(self, count: int, tokens: int = 128) -> None:
         """count: the number of pages, numbered from 0
-        tokens: the number of tokens of a page, 16 to 256. Kernels copy keys that are not in one page of 128 or more.
+        tokens: the number of tokens of a page, 16 to 256. Calls with few queries read pages of a multiple of 32 tokens in
+        place; calls with many queries copy keys that are not in one page of 128 or more.
 
         The memory is allocated by the first extend() of a state."""
         if count < 1:
