@@ -3,14 +3,18 @@
 
 #include <string.h>
 
+size_t gradient_bytes(const struct attn_kernel *kernel, const struct attn_param *p, const struct attn_problem *problem)
+{
+    return bytes_times(param_elements(p, problem), kernel->dtype == ATTN_F64 ? sizeof(double) : sizeof(float));
+}
+
 size_t gradients_work(const struct ranks_call *call)
 {
     const struct attn_kernel *const kernel = call->kernel;
     size_t bytes = 0;
     for (int k = 0; k < kernel->params; k++)
         if (attn_param_learned(&kernel->param[k]))
-            bytes = larger(bytes, bytes_times(param_elements(&kernel->param[k], &call->problem),
-                                              kernel->dtype == ATTN_F64 ? 8 : 4));
+            bytes = larger(bytes, gradient_bytes(kernel, &kernel->param[k], &call->problem));
     return whole_lines(bytes);
 }
 
@@ -20,7 +24,7 @@ void clear_gradients(const struct ranks_call *call)
     for (int k = 0, n = 0; k < call->kernel->params && own; k++) {
         const struct attn_param *const p = &call->kernel->param[k];
         if (!attn_param_learned(p)) continue;
-        if (own[n]) memset(own[n], 0, param_elements(p, &call->problem) * (call->kernel->dtype == ATTN_F64 ? 8 : 4));
+        if (own[n]) memset(own[n], 0, gradient_bytes(call->kernel, p, &call->problem));
         n++;
     }
 }

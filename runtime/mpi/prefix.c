@@ -33,9 +33,9 @@ struct prefix_sizes {
     size_t starts, params, sums[KINDS], pointers, gradients;
 };
 
-static size_t gradient_bytes(const struct ranks_call *call, const struct attn_param *p)
+static size_t lines_of_gradient(const struct ranks_call *call, const struct attn_param *p)
 {
-    return whole_lines(bytes_times(param_elements(p, &call->problem), call->kernel->dtype == ATTN_F64 ? 8 : 4));
+    return whole_lines(gradient_bytes(call->kernel, p, &call->problem));
 }
 
 static struct prefix_sizes sizes_of_prefix(const struct sums *x)
@@ -49,7 +49,7 @@ static struct prefix_sizes sizes_of_prefix(const struct sums *x)
     };
     for (int k = 0; k < kernel->params && x->backward; k++)
         if (attn_param_learned(&kernel->param[k]))
-            s.gradients = bytes_plus(s.gradients, gradient_bytes(x->call, &kernel->param[k]));
+            s.gradients = bytes_plus(s.gradients, lines_of_gradient(x->call, &kernel->param[k]));
     return prefix_serves(kernel) ? s : (struct prefix_sizes){0};
 }
 
@@ -200,12 +200,23 @@ static int attend(const struct sums *x, const struct tokens *t)
     return p.n_q ? x->call->kernel->forward(&p, t->params, a->q, a->k, a->v, a->out, x->work) : 0;
 }
 
-int prefix_attend(const struct sums *x)
+/* Returns all tokens of the rank. */
+static struct tokens tokens_of(const struct sums *x)
 {
     const struct ranks_call *const call = x->call;
+    return (struct tokens){.problem = x->slicing.whole,
+                           .arrays = call->arrays,
+                           .params = call->params,
+                           .dout = call->dout,
+                           .dq = call->dq,
+                           .dk = call->dk,
+                           .dv = call->dv};
+}
+
+int prefix_attend(const struct sums *x)
+{
     const int64_t keys = x->prefix.keys, left = x->slicing.whole.n_q - keys;
-    const struct tokens all = {.problem = x->slicing.whole, .arrays = call->arrays, .params = call->params},
-                        queries = part_of_tokens(x, &all, 0, keys, 0);
+    const struct tokens all = tokens_of(x), queries = part_of_tokens(x, &all, 0, keys, 0);
     const int error = attend(x, &queries);
     if (error) return error;
     const struct tokens after = part_of_tokens(x, &all, keys, left, left);
@@ -257,7 +268,7 @@ static int differentiate(const struct sums *x, const struct tokens *t, int64_t f
         if (!attn_param_learned(&kernel->param[k])) continue;
         x->prefix.pointers[learned] = own && own[learned] ? at : NULL;
         learned++;
-        at += gradient_bytes(call, &kernel->param[k]);
+        at += lines_of_gradient(call, &kernel->param[k]);
     }
     const int error = kernel->backward(&p, t->params, a->q, a->k, a->v, a->out, t->dout, t->dq, t->dk, t->dv,
                                        own ? x->prefix.pointers : NULL, x->work);
@@ -274,17 +285,10 @@ static int differentiate(const struct sums *x, const struct tokens *t, int64_t f
 
 int prefix_differentiate(const struct sums *x)
 {
-    const struct ranks_call *const call = x->call;
     const int64_t keys = x->prefix.keys, left = x->slicing.whole.n_q - keys;
-    const struct tokens all = {.problem = x->slicing.whole,
-                               .arrays = call->arrays,
-                               .params = call->params,
-                               .dout = call->dout,
-                               .dq = call->dq,
-                               .dk = call->dk,
-                               .dv = call->dv};
+    const struct tokens all = tokens_of(x);
     unsigned char *const earlier = keys ? x->prefix.of[KEYS] : x->of[KEYS];
-    clear_gradients(call);
+    clear_gradients(x->call);
     struct tokens part = part_of_tokens(x, &all, keys, left, left);
     int error = differentiate(x, &part, keys, (unsigned char *const[KINDS]){earlier, x->of[QUERIES]});
     if (error) return error;

@@ -167,8 +167,10 @@ size_t ring_backward_workspace(const struct attn_kernel *kernel, const struct at
 int ring_backward_check(const struct attn_kernel *kernel, const struct attn_problem *problem, const void *gradients);
 int ring_backward(const struct ranks_call *call);
 
-/* Gradients of parameters (gradients.c). gradients_work returns the bytes of `work` for sum_gradients, which replaces
-   the gradients of parameters without a row for each token by their sums over all ranks. */
+/* Gradients of parameters (gradients.c). gradient_bytes returns the bytes of a parameter's gradient. gradients_work
+   returns the bytes of `work` for sum_gradients, which replaces the gradients of parameters without a row for each
+   token by their sums over all ranks. */
+size_t gradient_bytes(const struct attn_kernel *kernel, const struct attn_param *p, const struct attn_problem *problem);
 size_t gradients_work(const struct ranks_call *call);
 void clear_gradients(const struct ranks_call *call);
 int sum_gradients(const struct ranks_call *call, void *work);

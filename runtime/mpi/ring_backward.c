@@ -70,8 +70,7 @@ static struct backward_sizes sizes_of_backward(const struct attn_kernel *kernel,
         .pointers = whole_lines((size_t)kernel->params * sizeof(void *))};
     for (int k = 0; k < kernel->params; k++)
         if (attn_param_learned(&kernel->param[k]))
-            s.gradients = bytes_plus(s.gradients, whole_lines(bytes_times(param_elements(&kernel->param[k], p),
-                                                                          ring_statistics_size(kernel))));
+            s.gradients = bytes_plus(s.gradients, whole_lines(gradient_bytes(kernel, &kernel->param[k], p)));
     return s;
 }
 
@@ -204,7 +203,7 @@ static void place_gradients(const struct ring *x)
         if (!attn_param_learned(p)) continue;
         b->pointers[n] = own && own[n] ? at : NULL;
         n++;
-        at += whole_lines(param_elements(p, &x->own) * ring_statistics_size(kernel));
+        at += whole_lines(gradient_bytes(kernel, p, &x->own));
     }
 }
 
