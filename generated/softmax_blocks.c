@@ -1997,7 +1997,7 @@ int softmax_blocks_forward(const struct attn_problem *problem, const struct soft
 
 static const struct attn_param param[] = {
     {"blocks", ATTN_I32, 4, {ATTN_BATCH, ATTN_HEADS, ATTN_BLOCKS(ATTN_N_Q, 64), 16},
-        offsetof(struct softmax_blocks_params, blocks), 0, ATTN_CONTIGUOUS, 0, 0, 0},
+        offsetof(struct softmax_blocks_params, blocks), 0, ATTN_CONTIGUOUS, 0, 0, 3},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)
@@ -2019,7 +2019,7 @@ const struct attn_kernel softmax_blocks_kernel = {
     .params_size = softmax_blocks_params_size, .params_init = params_init_any, .workspace = softmax_blocks_workspace,
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 1,
+    .before = INT64_MAX, .after = 0, .period = 64, .names_heads = 1,
     .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };

@@ -223,7 +223,8 @@ struct attn_param {
     size_t tiles;     /* offset in struct NAME_params of the pointer to the table of this mask's tiles, or 0 */
     int rows;         /* 1 if extend takes only the rows of new tokens, 0 if it takes the whole parameter */
     int limits; /* of integers of a mask. 1: a query sees only keys with its own integer. 2: no query of a sequence
-                   sees a key from the sequence's integer on. 0: neither is known */
+                   sees a key from the sequence's integer on. 3: lists of the blocks of keys that a block of queries
+                   sees. 4: such lists, but queries may also see other keys. 0: none of these is known */
 };
 #define ATTN_CONTIGUOUS SIZE_MAX
 /* Strides of an array of `arrays` in struct NAME_strides. For each axis, the stride is the distance in elements

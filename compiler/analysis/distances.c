@@ -101,7 +101,13 @@ struct distances distances_of(const struct graph *g)
         d.names_heads |= names_heads(g->module, value->expr) || names_heads(g->module, value->where);
         d.names_sequences |= names_sequence(g->module, value->expr) || names_sequence(g->module, value->where);
     }
-    for (int64_t by = 1; by <= MAX_PERIOD && !d.period; by += by < 64 ? 1 : 64)
+    for (int64_t by = 1; by < 64 && !d.period; by++)
+        if (moves_together(g, by)) d.period = by;
+    for (int k = 0; k < g->module->axes && !d.period; k++) { /* a list of blocks moves by blocks */
+        const struct axis *const axis = &g->module->axis[k];
+        if (axis->source == SIZE_QUERY_BLOCKS && moves_together(g, axis->extent)) d.period = axis->extent;
+    }
+    for (int64_t by = 64; by <= MAX_PERIOD && !d.period; by += 64)
         if (moves_together(g, by)) d.period = by;
     return d;
 }

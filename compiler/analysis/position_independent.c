@@ -8,7 +8,8 @@ struct shift {
     int lane, stream, rows; /* rows: the axis of a SOLVE's rows of weights, which are also positions, or -1 */
     int64_t by;
     bool with_queries; /* arrays with a row for each query, and integers, move with the tokens */
-    bool whole;        /* all other axes of keys move, too, and quotients of blocks are compared */
+    bool whole;        /* all other axes of keys move, too */
+    bool quotients;    /* quotients of blocks are compared */
     bool parts; /* a call has some keys of a sequence, so numbers that depend on n_k are unknown. Integers of arrays
                    move with their axes. The position of the first key moves against the others */
 };
@@ -56,8 +57,10 @@ static bool growth(const struct shift *x, const struct expr *e, int64_t *by)
         *by = x->by;
         return true;
     }
+    struct shift inside = *x;
+    inside.quotients |= e->op == EXPR_DRAWN && e->draw->name;
     for (int k = 0; k < expr_arity(e->op); k++)
-        if (!growth(x, e->arg[k], &of[k])) return false;
+        if (!growth(&inside, e->arg[k], &of[k])) return false;
     *by = 0;
     switch ((int)e->op) {
     case EXPR_SIZE:
@@ -69,9 +72,10 @@ static bool growth(const struct shift *x, const struct expr *e, int64_t *by)
         *by = is_stream(x, (int)e->integer) ? x->by : 0;
         return true;
     case EXPR_INDEX: *by = is_stream(x, (int)e->integer) ? x->by : 0; return true;
+    case EXPR_DRAWN: /* a caller's list of blocks of keys moves with the keys */
+        return x->parts && of[0] == 0 && (of[1] == 0 || e->draw->name) && of[2] == 0;
     case EXPR_LO:
     case EXPR_HI:
-    case EXPR_DRAWN:
     case EXPR_RANDOM: return x->parts && of[0] == 0 && of[1] == 0 && of[2] == 0;
     case EXPR_ELEMENT:
     case EXPR_ID: return (x->parts || x->with_queries) && same_element(x, e, of);
@@ -92,12 +96,12 @@ static bool growth(const struct shift *x, const struct expr *e, int64_t *by)
     case EXPR_DIV:
     case EXPR_MOD:
         if (of[0] == 0 && of[1] == 0) return true;
-        if (!is_position(x, e->arg[0]) && !(x->whole && is_first_of_block(e->arg[0], e->arg[1]))) return false;
+        if (!is_position(x, e->arg[0]) && !(x->quotients && is_first_of_block(e->arg[0], e->arg[1]))) return false;
         if (e->arg[1]->op != EXPR_INT || of[0] % e->arg[1]->integer) return false;
         if (e->op == EXPR_DIV) *by = of[0] / e->arg[1]->integer;
         return true;
     case EXPR_FLOORMOD:
-        if (x->whole && e->arg[1]->op == EXPR_INT && of[0] % e->arg[1]->integer == 0) return true;
+        if (x->quotients && e->arg[1]->op == EXPR_INT && of[0] % e->arg[1]->integer == 0) return true;
         break;
     case EXPR_MUL:
         for (int k = 0; k < 2; k++)
@@ -138,7 +142,7 @@ static bool all_stay(const struct graph *g, int64_t by, bool with_queries, bool 
     int along, rows = -1;
     const int solve = graph_find_solve(g);
     if (solve >= 0) graph_solve_axes(g->module, &g->value[solve], &along, &rows);
-    const struct shift x = {g, roles.lane, roles.stream, rows, by, with_queries, whole, parts};
+    const struct shift x = {g, roles.lane, roles.stream, rows, by, with_queries, whole, whole, parts};
     bool same = true;
     for (int v = 0; v < g->values; v++) same &= value_stays(&x, &g->value[v]);
     return same;

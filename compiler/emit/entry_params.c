@@ -92,6 +92,7 @@ static void set_integers_of_sequences(struct template_names *t, const struct ker
 static int limits_of(const struct spec *spec, const struct kernel_array *a)
 {
     if (strcmp(a->name, "document") == 0) return mask_requires(spec->mask, MASK_DOCUMENT) ? 1 : 0;
+    if (strcmp(a->name, "blocks") == 0) return mask_requires(spec->mask, MASK_BLOCKS) ? 3 : 4;
     return strcmp(a->name, "lengths") == 0 && mask_requires(spec->mask, MASK_LENGTHS) ? 2 : 0;
 }
 

@@ -59,11 +59,12 @@ size_t attn_ranks_workspace(const struct attn_transport *transport, const struct
      [causal, prefix]`), the sums over these keys go back to the ranks that have some of them.
    - Another kernel with `emit: [forward, statistics]` sends keys and values from rank to rank, and merges results. The
      last query of all ranks is at the last key. Keys that no query of a rank sees are neither sent there nor computed,
-     as far as distances, a prefix, `lengths` and `document` tell. With 16-bit elements, each merge rounds. With a
-     `decay`, sums of its logarithm over earlier tokens go to the next rank first, and travel with keys. `document` has
-     the ids of the tokens of all ranks, mine->all_keys is their number, and both are equal on all ranks. A sink, or
-     another constant of a denominator, is added once for each row. If a row sees no key, its statistic may be that of
-     the sink.
+     as far as distances, a prefix, `lengths`, `document` and `blocks` tell. With 16-bit elements, each merge rounds.
+     With a `decay`, sums of its logarithm over earlier tokens go to the next rank first, and travel with keys.
+     `document` has the ids of the tokens of all ranks, mine->all_keys is their number, and both are equal on all ranks.
+     `blocks` has the lists of the rank's own queries, which count blocks of keys from the first key of all ranks. A
+     sink, or another constant of a denominator, is added once for each row. If a row sees no key, its statistic may be
+     that of the sink.
 
    Returns 0, an error of forward or of extend, or
    - ATTN_EPROBLEM: the ranks have different kernels, batches, numbers of heads, seeds, `document` or `lengths`
@@ -71,7 +72,8 @@ size_t attn_ranks_workspace(const struct attn_transport *transport, const struct
      keys cannot be merged: 'delta' changes the values, or an array has no rows of the rank's keys; or, with
      problem.foldable, states of the kernel cannot be joined; or a linear form names the number of a sequence, and there
      are several
-   - ATTN_ELENGTH: positions count by blocks, and a run does not begin with a block
+   - ATTN_ELENGTH: positions count by blocks, and a run does not begin with a block. `blocks` counts those of queries
+     and of keys
    - ATTN_ERANKS: a message was not delivered */
 int attn_ranks_forward(const struct attn_transport *transport, const struct attn_kernel *kernel,
                        const struct attn_problem *mine, const void *params, const void *q, const void *k, const void *v,

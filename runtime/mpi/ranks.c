@@ -22,6 +22,12 @@ static size_t bytes_of_runs(const struct attn_transport *t)
     return whole_lines((size_t)t->ranks * sizeof(struct run));
 }
 
+/* Returns the bytes of what ranks tell each other about their shares. */
+static size_t bytes_of_shares(const struct attn_transport *t, const struct attn_kernel *kernel)
+{
+    return bytes_of_runs(t) + listed_bytes(t, kernel);
+}
+
 size_t attn_ranks_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
                             const struct attn_problem *mine)
 {
@@ -33,7 +39,7 @@ size_t attn_ranks_workspace(const struct attn_transport *t, const struct attn_ke
                        : keys  ? chain_of_keys_workspace(t, kernel, &filled)
                        : total ? total_workspace(t, kernel, &filled)
                                : ring_workspace(t, kernel, &filled),
-                 bytes = bytes_plus(bytes_of_runs(t), own);
+                 bytes = bytes_plus(bytes_of_shares(t, kernel), own);
     return bytes < SIZE_MAX ? bytes : 0;
 }
 
@@ -71,7 +77,8 @@ static int run_together(struct ranks_call *call, int error, uint64_t wanted, int
     error = agree(t, error);
     if (error) return error;
     call->run = runs;
-    call->workspace += bytes_of_runs(t);
+    if (listed_bytes(t, call->kernel)) call->listed = (struct listed *)(void *)(call->workspace + bytes_of_runs(t));
+    call->workspace += bytes_of_shares(t, call->kernel);
     error = agree(t, gather_runs(t, call->kernel, &call->problem, wanted, runs));
     return error ? error : agree(t, run(call));
 }
@@ -127,7 +134,7 @@ size_t attn_ranks_backward_workspace(const struct attn_transport *t, const struc
     const size_t own = total   ? total_backward_workspace(t, kernel, &filled)
                        : chain ? chain_backward_workspace(t, kernel, &filled)
                                : ring_backward_workspace(kernel, &filled),
-                 bytes = bytes_plus(bytes_of_runs(t), own);
+                 bytes = bytes_plus(bytes_of_shares(t, kernel), own);
     return bytes < SIZE_MAX ? bytes : 0;
 }
 

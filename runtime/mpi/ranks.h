@@ -19,7 +19,8 @@ enum {
     TAG_SUMS_DOWN,
     TAG_TOTALS,
     TAG_DECAY,
-    TAG_IDS
+    TAG_IDS,
+    TAG_LISTED
 };
 
 /* ---- messages (message.c) ---- */
@@ -56,10 +57,26 @@ struct run {
     uint64_t problem;       /* a hash of what must be equal on all ranks */
     int32_t min_id, max_id; /* of its queries, used by routes_make */
 };
+/* Gathers an array with an element of `bytes` bytes for each rank on all ranks. Each rank has set its own one. Returns
+   an error of the transport. */
+int gather(const struct attn_transport *t, int tag, void *all, size_t bytes);
 /* Fills `run`, with an element for each rank. Returns an error of the transport, or ATTN_EPROBLEM if the ranks differ.
    Other ranks may return 0. `wanted` must be equal, too. */
 int gather_runs(const struct attn_transport *t, const struct attn_kernel *kernel, const struct attn_problem *mine,
                 uint64_t wanted, struct run *run);
+
+/* ---- lists of blocks of keys (listed.c) ---- */
+
+/* The units of keys that the lists of a rank's queries name. A unit is one block of keys, or as many as are needed to
+   have no more than LISTED_UNITS units. */
+enum { LISTED_UNITS = 1024 };
+struct listed {
+    uint64_t bits[LISTED_UNITS / 64];
+};
+/* Returns the bytes of an array with a struct listed for each rank, or 0 if lists do not tell all keys of a query. */
+size_t listed_bytes(const struct attn_transport *t, const struct attn_kernel *kernel);
+/* Returns the number of queries that share a list, or 1 without lists. */
+int64_t listed_queries(const struct attn_kernel *kernel);
 
 /* ---- slices of heads (slice.c) ---- */
 
@@ -115,7 +132,8 @@ struct ranks_call {
     struct arrays arrays;
     unsigned char *workspace;
     struct run *run;
-    void *state; /* for extend, otherwise NULL */
+    struct listed *listed; /* has listed_bytes bytes; NULL if this is 0 */
+    void *state;           /* for extend, otherwise NULL */
     /* for backward */
     const void *dout;
     void *dq, *dk, *dv, *gradients;
@@ -185,6 +203,11 @@ static inline bool kernel_stores(const struct attn_kernel *kernel)
 static inline int64_t row_units(enum attn_dtype dtype, int64_t elements)
 {
     return attn_row_bytes(dtype, elements) / (int64_t)attn_dtype_size(dtype);
+}
+
+static inline bool param_is_lists(const struct attn_param *p)
+{
+    return p->limits == 3 || p->limits == 4;
 }
 
 static inline size_t whole_lines(size_t bytes)

@@ -32,7 +32,8 @@ static bool travels(const struct attn_kernel *kernel, const struct attn_param *p
 bool ring_param_has_parts(const struct attn_param *p)
 {
     bool parts = true;
-    for (int k = 0; k < p->rank; k++) parts &= p->shape[k] >= ATTN_N_K; /* smaller numbers are counts of blocks */
+    for (int k = 0; k < p->rank; k++)
+        parts &= p->shape[k] >= ATTN_N_K || param_is_lists(p); /* smaller numbers are counts of blocks */
     const bool rows = param_has_axis(p, ATTN_N_K) || param_has_axis(p, ATTN_N_Q);
     return parts && (!rows || p->strides != ATTN_CONTIGUOUS);
 }
@@ -106,6 +107,7 @@ static struct ring_sizes sizes_of_ring(const struct attn_kernel *kernel, const s
     piece.k = piece.v = piece.out = piece.dk = piece.dv = (struct attn_strides){0, 0, 0};
     return (struct ring_sizes){
         .params = slice_params_bytes(kernel),
+        .lists = lists_bytes(kernel, p),
         .starts = whole_lines(bytes_times((size_t)p->batch, sizeof(int64_t))),
         /* a piece may have earlier rows, down to a multiple of the period */
         .buffer = whole_lines(bytes_times(layout.bytes, (size_t)piece.n_k)),
@@ -123,7 +125,7 @@ size_t ring_workspace(const struct attn_transport *t, const struct attn_kernel *
     const struct ring_sizes s = sizes_of_ring(kernel, filled);
     (void)t;
     if (!s.kernel) return SIZE_MAX;
-    size_t bytes = bytes_plus(s.params, bytes_plus(s.starts, bytes_times(RING_BUFFERS, s.buffer)));
+    size_t bytes = bytes_plus(bytes_plus(s.params, s.lists), bytes_plus(s.starts, bytes_times(RING_BUFFERS, s.buffer)));
     bytes = bytes_plus(bytes, bytes_plus(s.out, bytes_plus(s.had_sink, bytes_times(2, s.statistics))));
     bytes = bytes_plus(bytes, s.decay);
     return bytes_plus(bytes, s.kernel);
@@ -140,6 +142,8 @@ static void place(struct ring *x)
     unsigned char *at = x->call->workspace;
     x->params = at;
     at += s->params;
+    x->lists = (int32_t *)(void *)at;
+    at += s->lists;
     x->starts = (int64_t *)(void *)at;
     at += s->starts;
     for (int k = 0; k < RING_BUFFERS; k++, at += s->buffer) x->buffer[k] = at;
@@ -297,7 +301,8 @@ int ring_make_routes(struct ring *x)
         if (is_of_all_keys(call->kernel, &call->kernel->param[k]) &&
             call->problem.all_keys != routes_key(&x->routes, call->transport->ranks))
             error = worse_error(error, ATTN_EPROBLEM);
-    return agree(call->transport, error);
+    error = agree(call->transport, error);
+    return error || !call->listed ? error : agree(call->transport, routes_gather(call, &x->routes));
 }
 
 int ring_place_queries(struct ring *x, struct attn_problem *p, int64_t first, int64_t key)
@@ -310,6 +315,7 @@ int ring_place_queries(struct ring *x, struct attn_problem *p, int64_t first, in
     p->query_start = start == p->n_k - p->n_q ? NULL : x->starts;
     p->workspace_bytes = x->sizes.kernel;
     decay_place_queries(x, p, first, key);
+    lists_place(x, p, first, key);
     return 0;
 }
 
@@ -350,8 +356,10 @@ void ring_limit_queries(const struct ring *x, int64_t begin, struct rows rows, i
     *first = 0;
     *end = x->own.n_q;
     if (begin + rows.first < kernel->open_keys) return;
+    const int64_t block = listed_queries(kernel); /* a call begins with a list */
     if (kernel->after < INT64_MAX && begin + rows.first - kernel->after > query)
         *first = least(begin + rows.first - kernel->after - query, *end);
+    *first -= *first % block;
     if (kernel->before < INT64_MAX) *end = least(*end, begin + rows.end + kernel->before - query);
 }
 

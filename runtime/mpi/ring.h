@@ -10,7 +10,7 @@ struct layout {
     size_t keys, values, params, decay, bytes; /* offsets, and the bytes of a row */
 };
 struct ring_sizes {
-    size_t params, starts, buffer, out, statistics, had_sink, decay, kernel;
+    size_t params, lists, starts, buffer, out, statistics, had_sink, decay, kernel;
 };
 /* A piece of the run of rank `source`, in a buffer. */
 struct piece {
@@ -45,6 +45,7 @@ struct ring {
     struct attn_problem own;                      /* with statistics */
     unsigned char *params, *buffer[RING_BUFFERS]; /* params: of the current call of the kernel */
     unsigned char *out, *statistics;              /* results for a piece */
+    int32_t *lists;                               /* of blocks of keys, for the current call (listed.c) */
     int64_t *starts;                              /* query_start of the current call */
     unsigned char *work;
     struct decay decay;
@@ -78,6 +79,12 @@ int64_t ring_part_of_queries(struct ring *x, int64_t first, int64_t end, int *si
 /* Limits the queries to those that see keys `rows` of a run that begins at position `begin`. */
 void ring_limit_queries(const struct ring *x, int64_t begin, struct rows rows, int64_t *first, int64_t *end);
 void ring_note(struct ring *x, int error);
+
+/* ---- listed.c ---- */
+
+size_t lists_bytes(const struct attn_kernel *kernel, const struct attn_problem *p);
+/* Makes x->params read lists for the queries of a call, from number `first` on, and for keys from position `key` on. */
+void lists_place(struct ring *x, const struct attn_problem *p, int64_t first, int64_t key);
 
 /* ---- decay.c ---- */
 

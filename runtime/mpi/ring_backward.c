@@ -47,6 +47,7 @@ static struct ring_sizes sizes_of_ring(const struct attn_kernel *kernel, const s
     piece.k = piece.v = piece.dk = piece.dv = (struct attn_strides){0, 0, 0};
     return (struct ring_sizes){
         .params = slice_params_bytes(kernel),
+        .lists = lists_bytes(kernel, p),
         .starts = whole_lines(bytes_times((size_t)p->batch, sizeof(int64_t))),
         .buffer = whole_lines(bytes_times(layout.bytes, (size_t)piece.n_k)),
         .had_sink = ring_sink_bytes(kernel, p),
@@ -79,7 +80,7 @@ size_t ring_backward_workspace(const struct attn_kernel *kernel, const struct at
     const struct ring_sizes s = sizes_of_ring(kernel, filled);
     const struct backward_sizes b = sizes_of_backward(kernel, filled);
     if (!s.kernel) return SIZE_MAX;
-    size_t bytes = bytes_plus(s.params, bytes_plus(s.starts, bytes_times(RING_BUFFERS, s.buffer)));
+    size_t bytes = bytes_plus(bytes_plus(s.params, s.lists), bytes_plus(s.starts, bytes_times(RING_BUFFERS, s.buffer)));
     bytes = bytes_plus(bytes, bytes_plus(b.dq, bytes_times(2, bytes_plus(b.dk, b.dv))));
     bytes = bytes_plus(bytes, bytes_plus(b.saved, bytes_plus(b.gradients, b.pointers)));
     return bytes_plus(bytes, bytes_plus(bytes_plus(s.had_sink, s.decay), s.kernel));
@@ -104,6 +105,8 @@ static void place(struct ring *x, struct backward *b)
     for (size_t k = 0; k < sizeof part / sizeof *part; k++, at += part[k - 1].bytes) *part[k].to = at;
     b->pointers = (void **)(void *)at;
     at += b->sizes.pointers;
+    x->lists = (int32_t *)(void *)at;
+    at += x->sizes.lists;
     x->starts = (int64_t *)(void *)at;
     x->had_sink = at + x->sizes.starts;
     memset(x->had_sink, 0, x->sizes.had_sink);

@@ -93,6 +93,7 @@ int routes_make(const struct ranks_call *call, struct routes *out)
     int64_t keys = 0, queries = 0;
     for (int r = 0; r < ranks; r++) {
         if (run[r].n_k > 0 && keys % most(kernel->period, 1)) return ATTN_ELENGTH;
+        if (run[r].n_q > 0 && queries % listed_queries(kernel)) return ATTN_ELENGTH;
         keys += run[r].n_k;
         queries += run[r].n_q;
     }
@@ -108,6 +109,12 @@ int routes_make(const struct ranks_call *call, struct routes *out)
     }
     if (out->ids) set_ids(out, call->run, keys);
     return 0;
+}
+
+int routes_gather(const struct ranks_call *call, struct routes *x)
+{
+    x->listed = call->listed;
+    return listed_gather(call, x->all_keys, &x->unit);
 }
 
 int64_t routes_pieces(const struct routes *x)
@@ -127,6 +134,23 @@ static bool has_id(const struct routes *x, int rank, int64_t key)
     return has;
 }
 
+static bool lists(const struct routes *x, int rank, int64_t key)
+{
+    const int64_t at = key / x->unit;
+    return x->listed[rank].bits[at / 64] >> at % 64 & 1;
+}
+
+/* Returns the rows without the first and last units that no query of the rank lists. `begin` is the position of the
+   run. */
+static struct rows listed_rows(const struct routes *x, int rank, int64_t begin, struct rows rows)
+{
+    while (rows_any(rows) && !lists(x, rank, begin + rows.first))
+        rows.first = ((begin + rows.first) / x->unit + 1) * x->unit - begin;
+    while (rows_any(rows) && !lists(x, rank, begin + rows.end - 1))
+        rows.end = (begin + rows.end - 1) / x->unit * x->unit - begin;
+    return rows;
+}
+
 struct rows routes_seen(const struct routes *x, int source, int rank, int64_t piece)
 {
     const int64_t before = x->kernel->before, after = x->kernel->after, begin = routes_key(x, source),
@@ -139,6 +163,7 @@ struct rows routes_seen(const struct routes *x, int source, int rank, int64_t pi
     if (x->end_of_keys < INT64_MAX) rows.end = least(rows.end, x->end_of_keys - begin);
     while (x->ids && rows_any(rows) && !has_id(x, rank, begin + rows.first)) rows.first++;
     while (x->ids && rows_any(rows) && !has_id(x, rank, begin + rows.end - 1)) rows.end--;
+    if (x->listed) rows = listed_rows(x, rank, begin, rows);
     if (!rows_any(rows)) return (struct rows){0, 0};
     rows.first -= rows.first % most(x->kernel->period, 1); /* a call counts positions from its first key */
     return rows;

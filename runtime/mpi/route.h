@@ -18,16 +18,21 @@ struct routes {
     const struct attn_kernel *kernel;
     const struct run *run;
     int ranks;
-    bool around;         /* all runs travel around a ring; otherwise they travel up and down a line */
-    int64_t first_query; /* the position of the first query of all */
-    int64_t piece;       /* the number of keys of a piece, a multiple of kernel->period */
-    int64_t end_of_keys; /* no query sees a key from this position on */
-    const int32_t *ids;  /* NULL, or the ids of all keys: a query sees only keys with its own id */
-    int64_t all_keys, batch;
+    bool around;                 /* all runs travel around a ring; otherwise they travel up and down a line */
+    int64_t first_query;         /* the position of the first query of all */
+    int64_t piece;               /* the number of keys of a piece, a multiple of kernel->period */
+    int64_t end_of_keys;         /* no query sees a key from this position on */
+    const int32_t *ids;          /* NULL, or the ids of all keys: a query sees only keys with its own id */
+    const struct listed *listed; /* NULL, or the units of keys that each rank's queries list: they see no others */
+    int64_t all_keys, batch, unit;
 };
 /* Makes the routes of a call. Sets run[…].min_id and max_id. Returns 0, or ATTN_ELENGTH if a run does not begin at a
-   multiple of kernel->period. */
+   multiple of kernel->period, or its queries not with a list of blocks. */
 int routes_make(const struct ranks_call *call, struct routes *out);
+/* Lets the routes leave out keys that no list of blocks names. Returns an error of the transport. */
+int routes_gather(const struct ranks_call *call, struct routes *x);
+/* Gathers call->listed for `keys` keys of all ranks, and sets *unit to the keys of a unit (listed.c). */
+int listed_gather(const struct ranks_call *call, int64_t keys, int64_t *unit);
 int64_t piece_of_runs(const struct attn_kernel *kernel);
 int64_t routes_pieces(const struct routes *x); /* the number of pieces of the longest run */
 /* Returns the position of the first key or query of a rank. */

@@ -27,29 +27,36 @@ static int end_of(const struct attn_transport *t, int rank, int step)
     return rank + step < t->ranks ? rank + step : t->ranks;
 }
 
-int gather_runs(const struct attn_transport *t, const struct attn_kernel *kernel, const struct attn_problem *mine,
-                uint64_t wanted, struct run *run)
+int gather(const struct attn_transport *t, int tag, void *all, size_t bytes)
 {
+    unsigned char *const element = (unsigned char *)all;
+    const size_t of_all = (size_t)t->ranks * bytes;
     int step = 1, error = 0;
-    memset(run, 0, (size_t)t->ranks * sizeof *run);
-    run[t->rank] = (struct run){
-        .n_q = mine->n_q, .n_k = mine->n_k, .problem = hash_of(problem_hash(kernel, mine), &wanted, sizeof wanted)};
     for (; step < t->ranks && t->rank % (2 * step) == 0; step *= 2) {
-        const int from = t->rank + step, runs = end_of(t, from, step) - from;
-        if (runs <= 0) continue;
-        error = worse_error(error,
-                            message_now(t, message_from(from, TAG_RUNS, run + from, (size_t)runs * sizeof *run)));
+        const int from = t->rank + step, count = end_of(t, from, step) - from;
+        if (count <= 0) continue;
+        unsigned char *const to = element + (size_t)from * bytes;
+        error = worse_error(error, message_now(t, message_from(from, tag, to, (size_t)count * bytes)));
     }
-    const size_t all = (size_t)t->ranks * sizeof *run;
     if (t->rank > 0) {
         const int parent = t->rank - step;
-        const size_t own = (size_t)(end_of(t, t->rank, step) - t->rank) * sizeof *run;
-        error = worse_error(error, message_now(t, message_to(parent, TAG_RUNS, run + t->rank, own)));
-        error = worse_error(error, message_now(t, message_from(parent, TAG_RUNS, run, all)));
+        const size_t own = (size_t)(end_of(t, t->rank, step) - t->rank) * bytes;
+        error = worse_error(error, message_now(t, message_to(parent, tag, element + (size_t)t->rank * bytes, own)));
+        error = worse_error(error, message_now(t, message_from(parent, tag, all, of_all)));
     }
     for (step /= 2; step > 0; step /= 2)
         if (t->rank + step < t->ranks)
-            error = worse_error(error, message_now(t, message_to(t->rank + step, TAG_RUNS, run, all)));
+            error = worse_error(error, message_now(t, message_to(t->rank + step, tag, all, of_all)));
+    return error;
+}
+
+int gather_runs(const struct attn_transport *t, const struct attn_kernel *kernel, const struct attn_problem *mine,
+                uint64_t wanted, struct run *run)
+{
+    memset(run, 0, (size_t)t->ranks * sizeof *run);
+    run[t->rank] = (struct run){
+        .n_q = mine->n_q, .n_k = mine->n_k, .problem = hash_of(problem_hash(kernel, mine), &wanted, sizeof wanted)};
+    int error = gather(t, TAG_RUNS, run, sizeof *run);
     for (int r = 0; r < t->ranks && !error; r++)
         if (run[r].problem != run[0].problem) error = ATTN_EPROBLEM;
     return error;

@@ -21,7 +21,7 @@ import definitions
 import draw_spec
 import many_specs
 from kernel import RUNTIME, Made, Objects, Problem, State, best_target, compiled, done_well, inputs, runtime_sources
-from ranks import TAGS, Call, Post, Ranks, backward, built, calls_of, extend, forward, run_all, share, together
+from ranks import TAGS, Call, Post, Ranks, aligned, backward, built, calls_of, extend, forward, run_all, share, together
 from suite import Failure, Skip, Suite, check, compiler
 
 IDENTITY, ROWS = {'linear': {'features': 'identity'}}, {'shape': ['B', 'H', 'Nk']}
@@ -219,6 +219,26 @@ RING |= {
     'decay-of-position': ({'decay': {'log': 'gate[b][h][t] + 0.1 * cos(0.3 * t)'}, 'arrays': {'gate': ROWS}}, (1, 2, 2)),
     'decay-constant': ({'decay': {'log': '-0.05 * (h + 1)'}}, (1, 2, 1)),
 }
+# Lists of blocks of keys for blocks of queries. Each rank has those of its own queries.
+LISTED = {'all': ['causal', {'blocks': {'block': 16, 'count': 4}}]}
+RING |= {
+    'blocks': ({'mask': LISTED}, (2, 4, 2)),
+    'blocks-around-f64': ({'mask': {'blocks': {'block': 8, 'count': 5}}, 'prepare': ['rope'], 'dtype': 'f64'}, (1, 4, 2)),
+    'blocks-or-window-bf16': ({'mask': {'any': [{'window': {'left': 20}}, {'blocks': {'block': 16, 'count': 2}}]},
+                               'dtype': 'bf16'}, (1, 4, 1)),
+    'blocks-window': ({'mask': {'all': [{'window': {'left': 50}}, {'blocks': {'block': 10, 'count': 6}}]}}, (1, 4, 2)),
+    'blocks-of-100': ({'mask': {'all': ['causal', {'blocks': {'block': 100, 'count': 1}}]}}, (1, 2, 2)),
+    'blocks-not': ({'mask': {'all': ['causal', {'not': {'blocks': {'block': 16, 'count': 3}}}]}}, (1, 2, 2)),
+    'blocks-document': ({'mask': {'all': ['causal', 'document', {'blocks': {'block': 16, 'count': 6}}]}}, (2, 4, 2)),
+    'blocks-lengths': ({'mask': {'all': ['lengths', {'blocks': {'block': 16, 'count': 4}}]}}, (2, 2, 1)),
+    'blocks-sink': (SINK | {'mask': LISTED}, (2, 4, 2)),
+    'blocks-decay': ({'decay': {'log': 'gate[b][h][t]'}, 'arrays': {'gate': ROWS}, 'mask': LISTED}, (2, 4, 2)),
+    'blocks-learned': (RING['learned'][0] | {'mask': LISTED}, (1, 4, 2)),
+    'blocks-of-keys': ({'similarity': {'softmax': {'modify': 's * warm[b][row] + far[b][h][j]'}}, 'mask': LISTED,
+                        'arrays': {'warm': {'shape': ['B', 'Nq']}, 'far': ROWS}}, (2, 2, 2)),
+    'blocks-bigbird': ({'mask': {'any': [{'block_window': {'block': 16, 'left': 1, 'right': 0}}, {'global': {'count': 3}},
+                                         {'blocks': {'block': 16, 'count': 2}}]}}, (1, 2, 2)),
+}
 # Keys and values in fewer bytes.
 STORED = {
     'f16': ({'storage': {'k': 'f16', 'v': 'f16'}}, (2, 4, 2)),
@@ -260,7 +280,7 @@ def ring(folder, suite, name):
     ranks, n, about = library(suite), sum(RUNS[0]), kernel.about
     P, q, k, v = inputs(spec, H, G, n, n, B, 5, os.path.join(folder, 'data'))
     expected, worst = definitions.attend(spec, dict(P), q, k, v), 0.0
-    for runs in RUNS:
+    for runs in (aligned(kernel, runs) for runs in RUNS):
         post = Post(len(runs))
         out = forward(ranks, kernel, P, q, k, v, [(m, m) for m in runs], post)
         worst = max(worst, close('out with runs %s' % runs, out, expected, RING_TOLERANCE[spec['dtype']]))
@@ -296,8 +316,10 @@ def sent_rows(folder, suite, name):
     """Counts the rows of keys that ranks send: none that no query of a rank sees, if the mask tells."""
     keys, (B, H, G) = RING[name]
     kernel, spec = kernel_of(suite, QUADRATIC | keys | {'emit': emit_of(name)})
-    ranks, runs = library(suite), [40, 60, 50]
+    ranks, runs = library(suite), aligned(kernel, [40, 60, 50]) if name != 'blocks' else [48, 48, 54]
     n = sum(runs)
+
+    def lists(*blocks): return np.array(blocks)[:, None]   # each block of queries lists one block of keys
     P, q, k, v = inputs(spec, H, G, n, n, B, 5, os.path.join(folder, 'data'))
     place = np.arange(n)
     for arrays, up, down in {
@@ -307,6 +329,9 @@ def sent_rows(folder, suite, name):
             'documents-around': [({'document': (place >= 40) * 1 + (place >= 100)}, 0, 0),
                                  ({'document': place // 100}, 40 + 60 + 60, 0)],
             'lengths': [({'lengths': np.array([45, 10, 3])}, 2 * 45, 0), ({'lengths': np.zeros(3)}, 0, 0)],
+            # 150 keys are 10 blocks. Ranks have blocks 0-2, 3-5 and 6-9
+            'blocks': [({'blocks': lists(*range(10))}, 0, 0), ({'blocks': lists(0, 1, 2, 0, 0, 0, 6, 7, 8, 9)}, 16, 0),
+                       ({'blocks': lists(2, 1, 0, 3, 4, 1, 4, 4, 2, 9)}, 32 + 16 + 16, 0)],
             'prefix-lm': [({}, 40 + 100, 0)], 'prefix': [({}, 40 + 40 + 37 + 37, 0)]}[name]:
         arrays = {word: np.broadcast_to(x, P[word].shape).astype(np.int32) for word, x in arrays.items()}
         post = Post(len(runs))
@@ -334,7 +359,7 @@ def gradients(folder, suite, name):
     dout, worst = np.random.default_rng(1).standard_normal(q.shape[:3] + v.shape[3:]), 0.0
     learned = any(p.dtype < 4 and not p.random for p in kernel.about.param[:kernel.about.params])
     expected = kernel.gradients(P, q, k, v, dout, arrays=learned)
-    for runs in [RUNS[0], RUNS[1], RUNS[3], RUNS[5]]:
+    for runs in (aligned(kernel, RUNS[k]) for k in (0, 1, 3, 5)):
         got = backward(ranks, kernel, P, q, k, v, dout, [(m, m) for m in runs])
         for what, x in ((n, expected[n]) for n in got):
             what += ' with runs %s' % runs
@@ -353,6 +378,7 @@ def apart(folder, suite, name):
     learned = any(p.dtype < 4 and not p.random for p in kernel.about.param[:kernel.about.params])
     of_one = kernel.gradients(P, q, k, v, dout, arrays=learned)
     for runs in [(40, 0), (20, 100), (0, 50)], [(0, 150), (60, 0)], [(60, 0), (0, 150)], [(25, 10), (5, 0), (0, 140), (30, 0)]:
+        runs = list(zip(*(aligned(kernel, x, axis) for x, axis in zip(zip(*runs), (-4, -5)))))
         out = forward(ranks, kernel, P, q, k, v, runs)
         worst = max(worst, close('out with runs %s' % runs, out, expected, RING_TOLERANCE[spec['dtype']]))
         got = backward(ranks, kernel, P, q, k, v, dout, runs)
@@ -690,9 +716,12 @@ def drawn_quadratic(suite, folder, number):
         if number % 3 == 0:   # a decay, under a mask that shows no later key
             masks = ['causal'] + [spec['mask']] * ('mask' in spec)
             spec.update(decay={'log': '-fabs(fade[b][h][t])'}, mask={'all': masks}, arrays=spec.get('arrays', {}) | {'fade': ROWS})
+        if number % 4 == 1:
+            masks = [{'blocks': {'block': 4 + number, 'count': 3}}] + [spec['mask']] * ('mask' in spec)
+            spec.update(mask={'any' if number % 8 == 1 and number % 3 else 'all': masks})
         spec.update(name='k', dtype='f64', algorithm='quadratic', emit=['forward', 'backward', 'statistics'])
 
-    def fits(about): return about.merge and about.period == 1 and (about.saved_power or about.statistics == 3)
+    def fits(about): return about.merge and (about.period == 1 or number % 4 == 1 and about.period == 4 + number) and (about.saved_power or about.statistics == 3)
     return first_drawn(suite, folder, [number + 5000 + 1000000 * k for k in range(40)], False, change, fits)
 
 
@@ -708,7 +737,7 @@ def random_ring(folder, suite, number):
     if not all(np.isfinite(x).all() for x in (out, *whole.values())) or np.isnan(statistics).any() or np.isposinf(statistics).any():
         raise Skip('a result or denominator is not finite')
     for count in 2, 3, 4, 7:
-        runs = [(m, m) for m in shares_of(rng, n, count)]
+        runs = [(m, m) for m in aligned(kernel, shares_of(rng, n, count))]
         calls = calls_of(ranks, kernel, P, q, k, v, runs, Post(count), 1)
         errors = set(together(calls, ranks))
         if errors == {ERRORS['form']}: raise Skip('an array has no rows that travel')
@@ -755,7 +784,7 @@ def random_total(folder, suite, number):
     return '(largest difference %.2g)' % worst
 
 
-ERRORS = {'workspace': -4, 'pointer': -2, 'heads': -1, 'ids': -1, 'order': -11, 'form': -15, 'lost': -17, 'workspace-total': -4,
+ERRORS = {'workspace': -4, 'pointer': -2, 'heads': -1, 'ids': -1, 'order': -11, 'form': -15, 'lost': -17, 'blocks': -14, 'workspace-total': -4,
           'lost-total': -17}
 
 
@@ -763,7 +792,7 @@ def errors(folder, suite, name):
     """Makes one rank of four fail. All ranks return the same error."""
     keys = {'order': LINEAR['documents'][0], 'workspace': LINEAR['elu'][0], 'lost': LINEAR['elu'][0],
             'form': QUADRATIC | {'delta': {'rate': 'beta[b][h][t]'}, 'arrays': {'beta': ROWS}},
-            'ids': QUADRATIC | {'mask': 'document'}, 'workspace-total': WHOLE | TOTAL['elu'][0],
+            'ids': QUADRATIC | {'mask': 'document'}, 'blocks': QUADRATIC | RING['blocks'][0], 'workspace-total': WHOLE | TOTAL['elu'][0],
             'lost-total': WHOLE | TOTAL['elu'][0]}
     kernel, spec = kernel_of(suite, keys.get(name, QUADRATIC))
     name, total = name.split('-')[0], '-' in name
@@ -850,9 +879,9 @@ def main():
         suite.case('state-' + name, state, suite, name)
     for name in RING:
         suite.case('ring-' + name, ring, suite, name)
-    for name in 'document', 'documents-around', 'lengths', 'prefix-lm', 'prefix':
+    for name in 'document', 'documents-around', 'lengths', 'prefix-lm', 'prefix', 'blocks':
         suite.case('sent-rows-' + name, sent_rows, suite, name)
-    for name in 'document', 'bigbird', 'sink', 'sum-plus', 'rope', 'of-difference', 'open', 'open-lengths':
+    for name in 'document', 'bigbird', 'blocks', 'sink', 'sum-plus', 'rope', 'of-difference', 'open', 'open-lengths':
         suite.case('check-' + name, checked, suite, name)
     for name in STORED:
         suite.case('stored-' + name, stored, suite, name)

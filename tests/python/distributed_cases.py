@@ -194,6 +194,37 @@ def states_that_processes_sum_apart_can_be_joined(folder):
     in_processes(3, folder, work)
 
 
+@case
+def processes_have_the_lists_of_their_own_queries(folder):
+    kernel = small({'name': 'listed', 'similarity': {'softmax': {'modify': 's * heat[h]'}},
+                    'arrays': {'heat': {'shape': ['H'], 'learned': True}},
+                    'mask': {'all': ['causal', {'blocks': {'block': 8, 'count': 3}}]}})
+    kernel._with_ring(), kernel._with_ranks(), kernel._with_gradients()
+    for count, runs in {1: (65,), 2: (24, 41), 4: (0, 40, 8, 17), 7: (8, 0, 16, 8, 0, 24, 9)}.items():
+        def work(rank):
+            rng, n, first = torch.Generator().manual_seed(5), sum(runs), sum(runs[:rank])
+            inputs = [torch.randn(2, heads, n, 8, generator=rng) for heads in (4, 2, 2)]
+            given = {'heat': torch.rand(4, generator=rng),
+                     'blocks': torch.randint(-1, 9, (2, 4, 9, 3), generator=rng, dtype=torch.int32)}
+            dout, parallel = torch.randn(2, 4, n, 8, generator=rng), attnc.torch.ContextParallel()
+            def gathered(*_): raise AssertionError('a process gets the keys of others')
+            parallel._backward_of_all_keys = gathered
+            wanted, of_all = gradients(kernel, inputs, given, dout)
+            own = given | {'blocks': given['blocks'][:, :, first // 8:-(-(first + runs[rank]) // 8)].contiguous()}
+            out, made = gradients(kernel, [parts(a, 2, runs, rank) for a in inputs], own, parts(dout, 2, runs, rank), parallel)
+            close(out, parts(wanted, 2, runs, rank), 1e-5, 'out')
+            for one, two in zip(made[:3], of_all): close(one, parts(two, 2, runs, rank), 1e-4, 'a gradient')
+            dist.all_reduce(made[3])
+            close(made[3], of_all[3], 1e-4, 'the gradient of heat')
+            if count == 4:   # a process begins within a block
+                few = own | {'blocks': own['blocks'].new_zeros(2, 4, 1, 3)}
+                with parallel: said = raised(lambda: kernel(*[a[:, :, :5 + rank] for a in inputs], **few))
+                check(said is not None and 'must begin with a block' in said[1], said)
+        place = os.path.join(folder, str(count))
+        os.mkdir(place)
+        in_processes(count, place, work)
+
+
 def raised(function):
     """Returns the type and text of the function's exception."""
     try:
