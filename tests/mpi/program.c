@@ -1,5 +1,6 @@
 /* Runs attn_ranks_forward and attn_ranks_backward under mpirun: program KERNEL.so NAME FOLDER N0,N1,…
-   Rank r has Nr tokens of the arrays in FOLDER/{q,k,v,dout}.npy, in place. Rank 0 writes FOLDER/{out,dq,dk,dv}.npy. */
+   Rank r has Nr tokens of the arrays in FOLDER/{q,k,v,dout}.npy, in place. Rank 0 writes FOLDER/{out,dq,dk,dv}.npy.
+   Integers of a mask, such as FOLDER/document.npy, are the kernel's parameters. */
 #include <attnrt_mpi.h>
 
 #include <dlfcn.h>
@@ -60,10 +61,41 @@ static void write_rows(const char *folder, const char *name, struct attn_array *
     free(sum);
 }
 
+/* Returns the parameters: integers for the rank's tokens, or lists for its blocks of queries. */
+static void *params_of(const struct attn_kernel *kernel, const char *folder, int64_t first, int64_t n)
+{
+    unsigned char *const params = calloc(kernel->params_bytes + 1, 1);
+    if (!params) stop("parameters", "out of memory");
+    for (int k = 0; k < kernel->params; k++) {
+        const struct attn_param *const p = &kernel->param[k];
+        char path[4096], why[256] = "";
+        struct attn_array all;
+        snprintf(path, sizeof path, "%s/%s.npy", folder, p->name);
+        if (attn_npy_read(path, ATTN_I32, &all, why, sizeof why)) stop(path, why);
+        int32_t *data = (int32_t *)all.data;
+        for (int axis = 0; axis < p->rank; axis++) {
+            const int64_t extent = p->shape[axis], block = extent < -8 ? (ATTN_N_Q - extent) / 8 : 1;
+            if (extent >= -8 && !(extent == ATTN_N_K && p->rows)) continue;
+            const int64_t begin = (first + block - 1) / block, end = (first + n + block - 1) / block;
+            int64_t outer = 1, inner = 1;
+            for (int a = 0; a < p->rank; a++) *(a < axis ? &outer : &inner) *= a == axis ? 1 : all.shape[a];
+            int32_t *const own = calloc((size_t)(outer * (end - begin) * inner) + 1, sizeof *own);
+            if (!own) stop(path, "out of memory");
+            for (int64_t o = 0; o < outer; o++)
+                memcpy(own + o * (end - begin) * inner, data + (o * all.shape[axis] + begin) * inner,
+                       (size_t)((end - begin) * inner) * sizeof *own);
+            data = own;
+            break;
+        }
+        memcpy(params + p->offset, &data, sizeof data);
+    }
+    return params;
+}
+
 /* Computes the gradients of the rank's tokens, which begin with row `first`. */
 static void differentiate(const struct attn_transport *t, const struct attn_kernel *kernel, struct attn_problem p,
                           const struct attn_array *given, const struct attn_array *out, const char *folder,
-                          int64_t first)
+                          int64_t first, const void *params)
 {
     const struct attn_array dout = array_of(folder, "dout");
     struct attn_array made[3];
@@ -75,7 +107,7 @@ static void differentiate(const struct attn_transport *t, const struct attn_kern
     p.dv = strides_of(&made[2]);
     p.workspace_bytes = attn_ranks_backward_workspace(t, kernel, &p);
     void *const workspace = attn_alloc(p.workspace_bytes);
-    const int error = attn_ranks_backward(t, kernel, &p, NULL, row_of(&given[0], first), row_of(&given[1], first),
+    const int error = attn_ranks_backward(t, kernel, &p, params, row_of(&given[0], first), row_of(&given[1], first),
                                           row_of(&given[2], first), row_of(out, first), row_of(&dout, first),
                                           row_of(&made[0], first), row_of(&made[1], first), row_of(&made[2], first),
                                           NULL, workspace);
@@ -102,6 +134,7 @@ int main(int argc, char **argv)
         list = strchr(list, ',') ? strchr(list, ',') + 1 : "";
     }
     const struct attn_array q = array_of(argv[3], "q"), k = array_of(argv[3], "k"), v = array_of(argv[3], "v");
+    void *const params = params_of(kernel, argv[3], first, n);
     const struct attn_array given[] = {q, k, v};
     struct attn_array out = zeros_like(&q, v.shape[3]);
     const struct attn_array statistics = zeros_like(&q, 1);
@@ -116,15 +149,16 @@ int main(int argc, char **argv)
                              .out = strides_of(&out),
                              .statistics = kernel->statistics ? row_of(&statistics, first) : NULL,
                              .statistics_at = strides_of(&statistics),
+                             .all_keys = q.shape[2],
                              .threads = 1};
     p.workspace_bytes = attn_ranks_workspace(&t, kernel, &p);
     void *const workspace = attn_alloc(p.workspace_bytes);
-    const int error = attn_ranks_forward(&t, kernel, &p, NULL, row_of(&q, first), row_of(&k, first), row_of(&v, first),
-                                         row_of(&out, first), workspace);
+    const int error = attn_ranks_forward(&t, kernel, &p, params, row_of(&q, first), row_of(&k, first),
+                                         row_of(&v, first), row_of(&out, first), workspace);
     if (error) stop("attn_ranks_forward", attn_strerror(error));
     write_rows(argv[3], "out", &out, t.rank);
     attn_free(workspace);
-    differentiate(&t, kernel, p, given, &out, argv[3], first);
+    differentiate(&t, kernel, p, given, &out, argv[3], first, params);
     attn_mpi_transport_end(&t);
     return MPI_Finalize();
 }

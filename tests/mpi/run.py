@@ -857,12 +857,19 @@ def processes(folder, suite, which):
                '-lm'], folder)
     linear, spec = kernel_of(suite, LINEAR['elu'][0] | ALL)
     q = inputs(spec, 4, 2, 150, 150, 2, 5, folder)[1]
+    np.save(os.path.join(folder, 'document.npy'), np.arange(300, dtype=np.int32).reshape(2, 150) // 40)
+    np.save(os.path.join(folder, 'blocks.npy'), np.random.default_rng(2).integers(-1, 11, (2, 4, 10, 4)).astype(np.int32))
     np.save(os.path.join(folder, 'dout.npy'), np.random.default_rng(1).standard_normal(q.shape[:3] + (12,)).astype(np.float32))
     ring = kernel_of(suite, QUADRATIC | RING['causal'][0] | {'emit': emit_of('causal')})[0]
     whole = kernel_of(suite, WHOLE | TOTAL['elu'][0])[0]
-    for kernel, tolerance in (linear, 0), (ring, RING_TOLERANCE['f32']), (whole, RING_TOLERANCE['f32']):
+    opened, documents, listed = (kernel_of(suite, keys)[0] for keys in (
+        CAUSAL_LENGTHS | EARLIER['open'][0], CHAIN['documents'][0] | ALL,
+        QUADRATIC | RING['blocks'][0] | {'emit': emit_of('blocks')}))
+    for kernel, tolerance in ((linear, 0), (ring, RING_TOLERANCE['f32']), (whole, RING_TOLERANCE['f32']),
+                              (opened, CHAIN_TOLERANCE['f32']), (documents, 0), (listed, RING_TOLERANCE['f32'])):
         outs, names = [], ('out', 'dq', 'dk', 'dv')
-        for runs in [[150], [75, 75], [0, 33, 100, 17]]:
+        for runs in [[150], [75, 75], [70, 30, 50], [0, 33, 100, 17]]:
+            runs = aligned(kernel, runs)
             done_well([*mpirun, '-n', str(len(runs)), './program', kernel.library._name, 'k_kernel', folder,
                        ','.join(map(str, runs))], folder)
             outs.append([np.load(os.path.join(folder, name + '.npy')) for name in names])
