@@ -219,7 +219,7 @@ RING |= {
     'decay-of-position': ({'decay': {'log': 'gate[b][h][t] + 0.1 * cos(0.3 * t)'}, 'arrays': {'gate': ROWS}}, (1, 2, 2)),
     'decay-constant': ({'decay': {'log': '-0.05 * (h + 1)'}}, (1, 2, 1)),
 }
-# Lists of blocks of keys for blocks of queries. Each rank has those of its own queries.
+# Lists of blocks of keys for blocks of queries. Each rank has those for its queries.
 LISTED = {'all': ['causal', {'blocks': {'block': 16, 'count': 4}}]}
 RING |= {
     'blocks': ({'mask': LISTED}, (2, 4, 2)),
