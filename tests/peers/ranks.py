@@ -6,9 +6,9 @@
 
 Ranks are threads of this process, with one core each; other programs must not run meanwhile. A message arrives after
 the link's latency and the time of its bytes. For each kernel, the table has
-- the time on one rank, and on several: the best of some calls
-- the time on several ranks that `explain` expects if one rank takes the measured time
-- their ratio, and the measured efficiency: the share of the ranks' time that one rank would need."""
+- the time of one rank with a thread for each of these cores, and of the ranks: the best of some calls, in turn
+- the time of the ranks that `explain` expects if one thread takes as long as those threads together
+- the ratio of both, and the measured efficiency: the first time over that of the ranks."""
 import argparse
 import os
 import re
@@ -66,16 +66,14 @@ def expected(spec, emit, o, link):
     return plain, joined
 
 
-def measured(library, kernel, arrays, o, ranks, link, foldable):
-    """Returns the least seconds of some calls."""
-    n, (P, q, k, v) = o.n, arrays
-    runs = [(n * (r + 1) // ranks - n * r // ranks,) * 2 for r in range(ranks)]
-    best = float('inf')
-    for _ in range(o.times):
-        calls = calls_of(library, kernel, P, q, k, v, runs, Post(ranks, link=link), 1, foldable=foldable)
-        begun = time.monotonic()
-        run_all(calls, library)
-        best = min(best, time.monotonic() - begun)
+def measured(library, calls, times):
+    """Returns the least seconds of some calls for each of `calls`, which are called in turn."""
+    best = {key: float('inf') for key in calls}
+    for turn in range(times + 1):
+        for key, ranks in calls.items():
+            begun = time.monotonic()
+            run_all(ranks, library)
+            if turn: best[key] = min(best[key], time.monotonic() - begun)   # the first one warms up
     return best
 
 
@@ -84,16 +82,23 @@ def rows_of(label, library, folder, o):
     say(label)
     kernel = made(folder, spec, emit)
     described = {'dtype': 'f32'} | definitions.load(os.path.join(ours.ROOT, 'specs', spec + '.yaml'))
-    arrays = inputs(described, o.heads, o.heads, o.n, o.n, 1, 1, os.path.join(folder, 'data-' + spec))
-    alone = measured(library, kernel, arrays, o, 1, None, 0)
+    P, q, k, v = inputs(described, o.heads, o.heads, o.n, o.n, 1, 1, os.path.join(folder, 'data-' + spec))
+
+    def calls(ranks, threads, link, **more):
+        runs = [(o.n * (r + 1) // ranks - o.n * r // ranks,) * 2 for r in range(ranks)]
+        return calls_of(library, kernel, P, q, k, v, runs, Post(ranks, link=link), threads, **more)
+    links = {}
     for text in o.link:
         rate, latency = (re.match(r'([\d.]+)(.*)', word) for word in text.split(','))
-        link = float(rate[1]) * {'GB/s': 1e9, 'MB/s': 1e6}[rate[2]], float(latency[1]) * UNITS[latency[2]]
-        shares = expected(spec, emit, o, text)[foldable]
-        for ranks in o.ranks:
-            took, model = measured(library, kernel, arrays, o, ranks, link, foldable), alone * shares[ranks]
+        links[text] = float(rate[1]) * {'GB/s': 1e9, 'MB/s': 1e6}[rate[2]], float(latency[1]) * UNITS[latency[2]]
+    for ranks in o.ranks:
+        took = measured(library, {None: calls(1, ranks, None)} | {
+            text: calls(ranks, 1, link, foldable=foldable) for text, link in links.items()}, o.times)
+        for text in links:
+            model = took[None] * ranks * expected(spec, emit, o, text)[foldable][ranks]
             print('| %s | %s | %d | %.1f ms | %.1f ms | %.1f ms | %.2f | %.0f%% |' % (
-                label, text, ranks, 1e3 * alone, 1e3 * took, 1e3 * model, took / model, 100 * alone / took / ranks), flush=True)
+                label, text, ranks, 1e3 * took[None], 1e3 * took[text], 1e3 * model, took[text] / model,
+                100 * took[None] / took[text]), flush=True)
 
 
 def main():
@@ -111,7 +116,7 @@ def main():
         line = built(folder, runtime_sources())
         subprocess.run([word for word in line if not word.startswith('-DATTN_RANKS_PIECE')] + ['-O2'], check=True)
         library = Ranks(os.path.join(folder, 'ranks.so'))
-        print('| kernel | link | ranks | on one rank | measured | expected | measured / expected | efficiency |\n'
+        print('| kernel | link | ranks | one rank, as many threads | measured | expected | measured / expected | efficiency |\n'
               '| --- | --- | --- | --- | --- | --- | --- | --- |')
         for label in KERNELS:
             if o.only in label:
