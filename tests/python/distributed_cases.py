@@ -4,6 +4,7 @@ from common import *
 import datetime
 import time
 import traceback
+import warnings
 
 import torch
 import torch.distributed as dist
@@ -303,6 +304,57 @@ def models_train_beside_ddp(folder):
         for (name, p), one in zip(layer.named_parameters(), wanted):
             close(p.grad, one, 1e-5 * max(1, float(one.abs().max())), name)
     in_processes(2, folder, work)
+
+
+@case
+def models_train_beside_fsdp(folder):
+    """Each process has a part of the weights, and they get the weights that one process gets."""
+    from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+
+    def sharded(layer, way):
+        if way == 'FullyShardedDataParallel':
+            return FullyShardedDataParallel(layer, use_orig_params=True, device_id=torch.device('cpu'))
+        for part in layer.inner, layer.attention: fully_shard(part)   # the rest is a third part
+        return fully_shard(layer)
+
+    def whole(model, way):
+        if way == 'fully_shard': return {name: p.full_tensor() for name, p in model.named_parameters()}
+        with FullyShardedDataParallel.summon_full_params(model):
+            return {name.replace('_fsdp_wrapped_module.', ''): p.clone() for name, p in model.named_parameters()}
+
+    def trained(model, x, runs=None, rank=0):
+        """Returns the model's losses in a few steps."""
+        mine, losses = x if runs is None else parts(x, 1, runs, rank), []
+        steps = torch.optim.SGD(model.parameters(), lr=0.5)   # to Adam, the scale of gradients would not matter
+        for _ in range(3):
+            steps.zero_grad()
+            loss = model(mine).square().sum() / x.numel()
+            (loss * (1 if runs is None else len(runs))).backward()   # FSDP takes the mean over processes
+            steps.step()
+            losses.append(loss.detach())
+        return torch.stack(losses)
+
+    Layer().attention.kernel._with_ranks(), Layer().attention.kernel._with_gradients()
+    for count, runs in {2: (20, 17), 3: (30, 0, 7)}.items():
+        def work(rank):
+            warnings.simplefilter('ignore')   # FSDP warns that in-place operations would go wrong
+            for way in 'FullyShardedDataParallel', 'fully_shard':
+                torch.manual_seed(3)
+                alone, layer, x = Layer(), Layer(), torch.randn(2, 37, 32)
+                layer.load_state_dict(alone.state_dict())
+                wanted = trained(alone, x)
+                model = sharded(layer, way)
+                losses = trained(attnc.torch.ContextParallel()(model), x, runs, rank)
+                dist.all_reduce(losses)
+                check(float(wanted[0] - wanted[-1]) > 1e-3, 'the model learns nothing')
+                close(losses, wanted, 1e-6, way + ': losses')
+                held = sum(getattr(p, '_local_tensor', p).numel() for p in model.parameters())
+                check(held < sum(p.numel() for p in alone.parameters()), way + ' divides no weights')
+                got = whole(model, way)
+                for name, p in alone.named_parameters(): close(got[name].detach(), p.detach(), 1e-5, '%s: %s' % (way, name))
+        place = os.path.join(folder, str(count))
+        os.mkdir(place)
+        in_processes(count, place, work)
 
 
 if __name__ == '__main__':
