@@ -3130,11 +3130,11 @@ int bahdanau_forward(const struct attn_problem *problem, const struct bahdanau_p
 
 static const struct attn_param param[] = {
     {"compatibility.wq", ATTN_F32, 2, {64, 64}, offsetof(struct bahdanau_params, compatibility_wq), 0, ATTN_CONTIGUOUS,
-        0, 0, 0},
+        0, 0, ATTN_NO_LIMITS},
     {"compatibility.wk", ATTN_F32, 2, {64, 64}, offsetof(struct bahdanau_params, compatibility_wk), 0, ATTN_CONTIGUOUS,
-        0, 0, 0},
+        0, 0, ATTN_NO_LIMITS},
     {"compatibility.v", ATTN_F32, 1, {64}, offsetof(struct bahdanau_params, compatibility_v), 0, ATTN_CONTIGUOUS, 0, 0,
-        0},
+        ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

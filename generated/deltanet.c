@@ -2114,7 +2114,7 @@ int deltanet_forward(const struct attn_problem *problem, const struct deltanet_p
 
 static const struct attn_param param[] = {
     {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct deltanet_params, beta), 0,
-        offsetof(struct deltanet_strides, beta), 0, 1, 0},
+        offsetof(struct deltanet_strides, beta), 0, 1, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -2295,11 +2295,11 @@ int deltanet_polysketch_forward(const struct attn_problem *problem, const struct
 
 static const struct attn_param param[] = {
     {"sketch.g1", ATTN_F32, 2, {64, 8}, offsetof(struct deltanet_polysketch_params, sketch_g1), 1, ATTN_CONTIGUOUS, 0,
-        0, 0},
+        0, ATTN_NO_LIMITS},
     {"sketch.g2", ATTN_F32, 2, {64, 8}, offsetof(struct deltanet_polysketch_params, sketch_g2), 1, ATTN_CONTIGUOUS, 0,
-        0, 0},
+        0, ATTN_NO_LIMITS},
     {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct deltanet_polysketch_params, beta), 0,
-        offsetof(struct deltanet_polysketch_strides, beta), 0, 1, 0},
+        offsetof(struct deltanet_polysketch_strides, beta), 0, 1, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -8383,9 +8383,9 @@ int gated_deltanet_backward(const struct attn_problem *problem, const struct gat
 
 static const struct attn_param param[] = {
     {"gate", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct gated_deltanet_params, gate), 0,
-        offsetof(struct gated_deltanet_strides, gate), 0, 1, 0},
+        offsetof(struct gated_deltanet_strides, gate), 0, 1, ATTN_NO_LIMITS},
     {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct gated_deltanet_params, beta), 0,
-        offsetof(struct gated_deltanet_strides, beta), 0, 1, 0},
+        offsetof(struct gated_deltanet_strides, beta), 0, 1, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -10235,7 +10235,7 @@ int gla_backward(const struct attn_problem *problem, const struct gla_params *pa
 
 static const struct attn_param param[] = {
     {"gate", ATTN_F32, 4, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K, 64}, offsetof(struct gla_params, gate), 0,
-        offsetof(struct gla_strides, gate), 0, 1, 0},
+        offsetof(struct gla_strides, gate), 0, 1, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -4300,9 +4300,9 @@ int hedgehog_forward(const struct attn_problem *problem, const struct hedgehog_p
 
 static const struct attn_param param[] = {
     {"features.wq", ATTN_F32, 3, {ATTN_HEADS, 64, 64}, offsetof(struct hedgehog_params, features_wq), 0,
-        ATTN_CONTIGUOUS, 0, 0, 0},
+        ATTN_CONTIGUOUS, 0, 0, ATTN_NO_LIMITS},
     {"features.wk", ATTN_F32, 3, {ATTN_KV_HEADS, 64, 64}, offsetof(struct hedgehog_params, features_wk), 0,
-        ATTN_CONTIGUOUS, 0, 0, 0},
+        ATTN_CONTIGUOUS, 0, 0, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -3721,9 +3721,9 @@ int kda_forward(const struct attn_problem *problem, const struct kda_params *par
 
 static const struct attn_param param[] = {
     {"gate", ATTN_F32, 4, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K, 64}, offsetof(struct kda_params, gate), 0,
-        offsetof(struct kda_strides, gate), 0, 1, 0},
+        offsetof(struct kda_strides, gate), 0, 1, ATTN_NO_LIMITS},
     {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct kda_params, beta), 0,
-        offsetof(struct kda_strides, beta), 0, 1, 0},
+        offsetof(struct kda_strides, beta), 0, 1, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

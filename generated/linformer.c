@@ -3068,9 +3068,9 @@ int linformer_forward(const struct attn_problem *problem, const struct linformer
 
 static const struct attn_param param[] = {
     {"project.e", ATTN_F32, 2, {256, ATTN_N_K}, offsetof(struct linformer_params, project_e), 0, ATTN_CONTIGUOUS, 0, 0,
-        0},
+        ATTN_NO_LIMITS},
     {"project.f", ATTN_F32, 2, {256, ATTN_N_K}, offsetof(struct linformer_params, project_f), 0, ATTN_CONTIGUOUS, 0, 0,
-        0},
+        ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

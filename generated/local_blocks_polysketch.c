@@ -4553,9 +4553,9 @@ int local_blocks_polysketch_forward(const struct attn_problem *problem,
 
 static const struct attn_param param[] = {
     {"sketch.g1", ATTN_F32, 2, {64, 16}, offsetof(struct local_blocks_polysketch_params, sketch_g1), 1, ATTN_CONTIGUOUS,
-        0, 0, 0},
+        0, 0, ATTN_NO_LIMITS},
     {"sketch.g2", ATTN_F32, 2, {64, 16}, offsetof(struct local_blocks_polysketch_params, sketch_g2), 1, ATTN_CONTIGUOUS,
-        0, 0, 0},
+        0, 0, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -3679,7 +3679,7 @@ int luong_forward(const struct attn_problem *problem, const struct luong_params 
 
 static const struct attn_param param[] = {
     {"compatibility.w", ATTN_F32, 2, {64, 64}, offsetof(struct luong_params, compatibility_w), 0, ATTN_CONTIGUOUS, 0, 0,
-        0},
+        ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

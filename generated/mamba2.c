@@ -3155,9 +3155,9 @@ int mamba2_forward(const struct attn_problem *problem, const struct mamba2_param
 
 static const struct attn_param param[] = {
     {"rate", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct mamba2_params, rate), 0, offsetof(struct mamba2_strides, rate),
-        0, 0, 0},
+        0, 0, ATTN_NO_LIMITS},
     {"step", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct mamba2_params, step), 0,
-        offsetof(struct mamba2_strides, step), 0, 1, 0},
+        offsetof(struct mamba2_strides, step), 0, 1, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

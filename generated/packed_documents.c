@@ -4179,7 +4179,7 @@ int packed_documents_forward(const struct attn_problem *problem, const struct pa
 
 static const struct attn_param param[] = {
     {"document", ATTN_I32, 2, {ATTN_BATCH, ATTN_N_K}, offsetof(struct packed_documents_params, document), 0,
-        ATTN_CONTIGUOUS, 0, 0, 1},
+        ATTN_CONTIGUOUS, 0, 0, ATTN_IDS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -5650,11 +5650,11 @@ int packed_documents_polysketch_forward(const struct attn_problem *problem,
 
 static const struct attn_param param[] = {
     {"sketch.g1", ATTN_F32, 2, {64, 32}, offsetof(struct packed_documents_polysketch_params, sketch_g1), 1,
-        ATTN_CONTIGUOUS, 0, 0, 0},
+        ATTN_CONTIGUOUS, 0, 0, ATTN_NO_LIMITS},
     {"sketch.g2", ATTN_F32, 2, {64, 32}, offsetof(struct packed_documents_polysketch_params, sketch_g2), 1,
-        ATTN_CONTIGUOUS, 0, 0, 0},
+        ATTN_CONTIGUOUS, 0, 0, ATTN_NO_LIMITS},
     {"document", ATTN_I32, 2, {ATTN_BATCH, ATTN_N_K}, offsetof(struct packed_documents_polysketch_params, document), 0,
-        ATTN_CONTIGUOUS, 0, 0, 1},
+        ATTN_CONTIGUOUS, 0, 0, ATTN_IDS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -5924,7 +5924,7 @@ int performer_positive_forward(const struct attn_problem *problem, const struct 
 
 static const struct attn_param param[] = {
     {"features.w", ATTN_F32, 2, {256, 64}, offsetof(struct performer_positive_params, features_w), 1, ATTN_CONTIGUOUS,
-        0, 0, 0},
+        0, 0, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

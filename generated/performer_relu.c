@@ -4155,7 +4155,7 @@ int performer_relu_forward(const struct attn_problem *problem, const struct perf
 
 static const struct attn_param param[] = {
     {"features.w", ATTN_F32, 2, {256, 64}, offsetof(struct performer_relu_params, features_w), 1, ATTN_CONTIGUOUS, 0, 0,
-        0},
+        ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -5063,11 +5063,13 @@ int polynomial_p2_forward(const struct attn_problem *problem, const struct polyn
 
 static const struct attn_param param[] = {
     {"k_norm.weight", ATTN_F32, 1, {64}, offsetof(struct polynomial_p2_params, k_norm_weight), 0, ATTN_CONTIGUOUS, 0, 0,
-        0},
-    {"k_norm.bias", ATTN_F32, 1, {64}, offsetof(struct polynomial_p2_params, k_norm_bias), 0, ATTN_CONTIGUOUS, 0, 0, 0},
+        ATTN_NO_LIMITS},
+    {"k_norm.bias", ATTN_F32, 1, {64}, offsetof(struct polynomial_p2_params, k_norm_bias), 0, ATTN_CONTIGUOUS, 0, 0,
+        ATTN_NO_LIMITS},
     {"q_norm.weight", ATTN_F32, 1, {64}, offsetof(struct polynomial_p2_params, q_norm_weight), 0, ATTN_CONTIGUOUS, 0, 0,
-        0},
-    {"q_norm.bias", ATTN_F32, 1, {64}, offsetof(struct polynomial_p2_params, q_norm_bias), 0, ATTN_CONTIGUOUS, 0, 0, 0},
+        ATTN_NO_LIMITS},
+    {"q_norm.bias", ATTN_F32, 1, {64}, offsetof(struct polynomial_p2_params, q_norm_bias), 0, ATTN_CONTIGUOUS, 0, 0,
+        ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

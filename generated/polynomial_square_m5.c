@@ -3810,7 +3810,7 @@ int polynomial_square_m5_forward(const struct attn_problem *problem, const struc
 
 static const struct attn_param param[] = {
     {"coefficients", ATTN_F32, 1, {6}, offsetof(struct polynomial_square_m5_params, coefficients), 0, ATTN_CONTIGUOUS,
-        0, 0, 0},
+        0, 0, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

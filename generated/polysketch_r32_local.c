@@ -5442,9 +5442,9 @@ int polysketch_r32_local_forward(const struct attn_problem *problem, const struc
 
 static const struct attn_param param[] = {
     {"sketch.g1", ATTN_F32, 2, {64, 32}, offsetof(struct polysketch_r32_local_params, sketch_g1), 1, ATTN_CONTIGUOUS, 0,
-        0, 0},
+        0, ATTN_NO_LIMITS},
     {"sketch.g2", ATTN_F32, 2, {64, 32}, offsetof(struct polysketch_r32_local_params, sketch_g2), 1, ATTN_CONTIGUOUS, 0,
-        0, 0},
+        0, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

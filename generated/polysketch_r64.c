@@ -5365,9 +5365,9 @@ int polysketch_r64_forward(const struct attn_problem *problem, const struct poly
 
 static const struct attn_param param[] = {
     {"sketch.g1", ATTN_F32, 2, {64, 64}, offsetof(struct polysketch_r64_params, sketch_g1), 1, ATTN_CONTIGUOUS, 0, 0,
-        0},
+        ATTN_NO_LIMITS},
     {"sketch.g2", ATTN_F32, 2, {64, 64}, offsetof(struct polysketch_r64_params, sketch_g2), 1, ATTN_CONTIGUOUS, 0, 0,
-        0},
+        ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -11734,7 +11734,7 @@ int power_gated_backward(const struct attn_problem *problem, const struct power_
 
 static const struct attn_param param[] = {
     {"gate", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct power_gated_params, gate), 0,
-        offsetof(struct power_gated_strides, gate), 0, 1, 0},
+        offsetof(struct power_gated_strides, gate), 0, 1, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

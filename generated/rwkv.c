@@ -4737,7 +4737,7 @@ int rwkv_forward(const struct attn_problem *problem, const struct rwkv_params *p
 
 static const struct attn_param param[] = {
     {"rate", ATTN_F32, 2, {ATTN_HEADS, 64}, offsetof(struct rwkv_params, rate), 0, offsetof(struct rwkv_strides, rate),
-        0, 0, 0},
+        0, 0, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

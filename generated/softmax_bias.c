@@ -3651,7 +3651,7 @@ int softmax_bias_forward(const struct attn_problem *problem, const struct softma
 
 static const struct attn_param param[] = {
     {"bias", ATTN_F32, 3, {ATTN_HEADS, ATTN_N_Q, ATTN_N_K}, offsetof(struct softmax_bias_params, bias), 0,
-        ATTN_CONTIGUOUS, 0, 0, 0},
+        ATTN_CONTIGUOUS, 0, 0, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

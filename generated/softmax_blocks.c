@@ -1997,7 +1997,7 @@ int softmax_blocks_forward(const struct attn_problem *problem, const struct soft
 
 static const struct attn_param param[] = {
     {"blocks", ATTN_I32, 4, {ATTN_BATCH, ATTN_HEADS, ATTN_BLOCKS(ATTN_N_Q, 64), 16},
-        offsetof(struct softmax_blocks_params, blocks), 0, ATTN_CONTIGUOUS, 0, 0, 3},
+        offsetof(struct softmax_blocks_params, blocks), 0, ATTN_CONTIGUOUS, 0, 0, ATTN_LISTS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -12164,15 +12164,16 @@ int softmax_fire_backward(const struct attn_problem *problem, const struct softm
 
 static const struct attn_param param[] = {
     {"offset", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_fire_params, offset), 0,
-        offsetof(struct softmax_fire_strides, offset), 0, 0, 0},
+        offsetof(struct softmax_fire_strides, offset), 0, 0, ATTN_NO_LIMITS},
     {"w2", ATTN_F32, 2, {ATTN_HEADS, 4}, offsetof(struct softmax_fire_params, w2), 0,
-        offsetof(struct softmax_fire_strides, w2), 0, 0, 0},
+        offsetof(struct softmax_fire_strides, w2), 0, 0, ATTN_NO_LIMITS},
     {"w1", ATTN_F32, 1, {4}, offsetof(struct softmax_fire_params, w1), 0, offsetof(struct softmax_fire_strides, w1), 0,
-        0, 0},
-    {"c", ATTN_F32, 0, {0}, offsetof(struct softmax_fire_params, c), 0, ATTN_CONTIGUOUS, 0, 0, 0},
-    {"threshold", ATTN_F32, 0, {0}, offsetof(struct softmax_fire_params, threshold), 0, ATTN_CONTIGUOUS, 0, 0, 0},
+        0, ATTN_NO_LIMITS},
+    {"c", ATTN_F32, 0, {0}, offsetof(struct softmax_fire_params, c), 0, ATTN_CONTIGUOUS, 0, 0, ATTN_NO_LIMITS},
+    {"threshold", ATTN_F32, 0, {0}, offsetof(struct softmax_fire_params, threshold), 0, ATTN_CONTIGUOUS, 0, 0,
+        ATTN_NO_LIMITS},
     {"shift", ATTN_F32, 1, {4}, offsetof(struct softmax_fire_params, shift), 0, offsetof(struct softmax_fire_strides,
-        shift), 0, 0, 0},
+        shift), 0, 0, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -8921,9 +8921,9 @@ int softmax_gemma3_extend(const struct attn_problem *problem, const struct softm
 
 static const struct attn_param param[] = {
     {"k_norm.weight", ATTN_F32, 1, {256}, offsetof(struct softmax_gemma3_params, k_norm_weight), 0, ATTN_CONTIGUOUS, 0,
-        0, 0},
+        0, ATTN_NO_LIMITS},
     {"q_norm.weight", ATTN_F32, 1, {256}, offsetof(struct softmax_gemma3_params, q_norm_weight), 0, ATTN_CONTIGUOUS, 0,
-        0, 0},
+        0, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -10939,7 +10939,7 @@ int softmax_gpt_oss_extend(const struct attn_problem *problem, const struct soft
 
 static const struct attn_param param[] = {
     {"sink", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_gpt_oss_params, sink), 0,
-        offsetof(struct softmax_gpt_oss_strides, sink), 0, 0, 0},
+        offsetof(struct softmax_gpt_oss_strides, sink), 0, 0, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

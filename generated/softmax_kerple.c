@@ -7280,9 +7280,9 @@ int softmax_kerple_backward(const struct attn_problem *problem, const struct sof
 
 static const struct attn_param param[] = {
     {"a", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_kerple_params, a), 0,
-        offsetof(struct softmax_kerple_strides, a), 0, 0, 0},
+        offsetof(struct softmax_kerple_strides, a), 0, 0, ATTN_NO_LIMITS},
     {"c", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_kerple_params, c), 0,
-        offsetof(struct softmax_kerple_strides, c), 0, 0, 0},
+        offsetof(struct softmax_kerple_strides, c), 0, 0, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

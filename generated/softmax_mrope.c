@@ -7469,7 +7469,7 @@ int softmax_mrope_extend(const struct attn_problem *problem, const struct softma
 
 static const struct attn_param param[] = {
     {"positions", ATTN_I32, 3, {ATTN_BATCH, ATTN_N_K, 3}, offsetof(struct softmax_mrope_params, positions), 0,
-        offsetof(struct softmax_mrope_strides, positions), 0, 1, 0},
+        offsetof(struct softmax_mrope_strides, positions), 0, 1, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -4029,7 +4029,7 @@ int softmax_padding_forward(const struct attn_problem *problem, const struct sof
 
 static const struct attn_param param[] = {
     {"lengths", ATTN_I32, 1, {ATTN_BATCH}, offsetof(struct softmax_padding_params, lengths), 0, ATTN_CONTIGUOUS, 0, 0,
-        2},
+        ATTN_LENGTHS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -6127,7 +6127,7 @@ int softmax_slopes_extend(const struct attn_problem *problem, const struct softm
 
 static const struct attn_param param[] = {
     {"slope", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_slopes_params, slope), 0,
-        offsetof(struct softmax_slopes_strides, slope), 0, 0, 0},
+        offsetof(struct softmax_slopes_strides, slope), 0, 0, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -7844,7 +7844,7 @@ int softmax_ssmax_extend(const struct attn_problem *problem, const struct softma
 
 static const struct attn_param param[] = {
     {"factor", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_ssmax_params, factor), 0,
-        offsetof(struct softmax_ssmax_strides, factor), 0, 0, 0},
+        offsetof(struct softmax_ssmax_strides, factor), 0, 0, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -6286,7 +6286,7 @@ int softmax_swin_backward(const struct attn_problem *problem, const struct softm
 
 static const struct attn_param param[] = {
     {"table", ATTN_F32, 3, {ATTN_HEADS, 13, 13}, offsetof(struct softmax_swin_params, table), 0,
-        offsetof(struct softmax_swin_strides, table), 0, 0, 0},
+        offsetof(struct softmax_swin_strides, table), 0, 0, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

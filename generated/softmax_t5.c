@@ -6108,7 +6108,7 @@ int softmax_t5_backward(const struct attn_problem *problem, const struct softmax
 
 static const struct attn_param param[] = {
     {"table", ATTN_F32, 2, {ATTN_HEADS, 32}, offsetof(struct softmax_t5_params, table), 0,
-        offsetof(struct softmax_t5_strides, table), 0, 0, 0},
+        offsetof(struct softmax_t5_strides, table), 0, 0, ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

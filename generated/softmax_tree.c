@@ -4481,7 +4481,8 @@ int softmax_tree_forward(const struct attn_problem *problem, const struct softma
 
 static const struct attn_param param[] = {
     {"tree", ATTN_U8, 3, {ATTN_BATCH, ATTN_N_Q, ATTN_N_K}, offsetof(struct softmax_tree_params, tree), 0,
-        offsetof(struct softmax_tree_strides, tree), offsetof(struct softmax_tree_params, tree_tiles), 0, 0},
+        offsetof(struct softmax_tree_strides, tree), offsetof(struct softmax_tree_params, tree_tiles), 0,
+        ATTN_NO_LIMITS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -4137,7 +4137,7 @@ int softmax_window_padding_forward(const struct attn_problem *problem,
 
 static const struct attn_param param[] = {
     {"lengths", ATTN_I32, 1, {ATTN_BATCH}, offsetof(struct softmax_window_padding_params, lengths), 0, ATTN_CONTIGUOUS,
-        0, 0, 2},
+        0, 0, ATTN_LENGTHS},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -12,7 +12,7 @@
    guard's number changes when a type changes. */
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 19
+#define ATTNRT_TYPES 20
 #include <stddef.h>
 #include <stdint.h>
 
@@ -211,6 +211,14 @@ enum attn_dtype {
 enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
 /* The number of blocks of an axis, size / block rounded up, in attn_param.shape. */
 #define ATTN_BLOCKS(axis, block) ((axis) - 8 * (int64_t)(block))
+/* The knowledge that a parameter gives of the keys that a query sees. */
+enum attn_limits {
+    ATTN_NO_LIMITS, /* nothing that is known */
+    ATTN_IDS,       /* a query sees only keys with its own integer */
+    ATTN_LENGTHS,   /* no query of a sequence sees a key from the sequence's integer on */
+    ATTN_LISTS,     /* a block of queries sees only the blocks of keys in its list */
+    ATTN_MORE_LISTS /* such lists, but queries may also see other keys */
+};
 /* The description of a parameter of a kernel. */
 struct attn_param {
     const char *name; /* the name in the spec, such as "q_norm.weight"; its file is q_norm.weight.npy */
@@ -222,9 +230,7 @@ struct attn_param {
     size_t strides;   /* offset of its strides in struct NAME_strides, or ATTN_CONTIGUOUS if it must be contiguous */
     size_t tiles;     /* offset in struct NAME_params of the pointer to the table of this mask's tiles, or 0 */
     int rows;         /* 1 if extend takes only the rows of new tokens, 0 if it takes the whole parameter */
-    int limits; /* of integers of a mask. 1: a query sees only keys with its own integer. 2: no query of a sequence
-                   sees a key from the sequence's integer on. 3: lists of the blocks of keys that a block of queries
-                   sees. 4: such lists, but queries may also see other keys. 0: none of these is known */
+    enum attn_limits limits;
 };
 #define ATTN_CONTIGUOUS SIZE_MAX
 /* Strides of an array of `arrays` in struct NAME_strides. For each axis, the stride is the distance in elements
@@ -363,7 +369,7 @@ struct attn_kernel {
     int (*decay_sums)(const struct attn_problem *problem, const void *params, double *sums, void *workspace);
 };
 
-#elif ATTNRT_TYPES != 19
+#elif ATTNRT_TYPES != 20
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 

@@ -88,12 +88,15 @@ static void set_integers_of_sequences(struct template_names *t, const struct ker
     template_set(t, "INTEGERS_FROM_SEQUENCE", moves);
 }
 
-/* Returns `limits` of struct attn_param. */
-static int limits_of(const struct spec *spec, const struct kernel_array *a)
+/* Returns the name of `limits` of struct attn_param. */
+static const char *limits_of(const struct spec *spec, const struct kernel_array *a)
 {
-    if (strcmp(a->name, "document") == 0) return mask_requires(spec->mask, MASK_DOCUMENT) ? 1 : 0;
-    if (strcmp(a->name, "blocks") == 0) return mask_requires(spec->mask, MASK_BLOCKS) ? 3 : 4;
-    return strcmp(a->name, "lengths") == 0 && mask_requires(spec->mask, MASK_LENGTHS) ? 2 : 0;
+    if (strcmp(a->name, "document") == 0)
+        return mask_requires(spec->mask, MASK_DOCUMENT) ? "ATTN_IDS" : "ATTN_NO_LIMITS";
+    if (strcmp(a->name, "blocks") == 0)
+        return mask_requires(spec->mask, MASK_BLOCKS) ? "ATTN_LISTS" : "ATTN_MORE_LISTS";
+    return strcmp(a->name, "lengths") == 0 && mask_requires(spec->mask, MASK_LENGTHS) ? "ATTN_LENGTHS"
+                                                                                      : "ATTN_NO_LIMITS";
 }
 
 void emit_set_params(struct template_names *t, const struct emitted_file *e)
@@ -109,7 +112,7 @@ void emit_set_params(struct template_names *t, const struct emitted_file *e)
         params++;
         missing = arena_printf(t->arena, "%s || !params->%s", missing, a->member);
         table = arena_printf(
-            t->arena, "%s%s    {\"%s\", %s, %d, {%s}, offsetof(struct %s_params, %s), %d, %s, %s, %d, %d},", table,
+            t->arena, "%s%s    {\"%s\", %s, %d, {%s}, offsetof(struct %s_params, %s), %d, %s, %s, %d, %s},", table,
             *table ? "\n" : "", a->name, emit_runtime_dtype(a->dtype), a->rank, a->rank ? extents(t->arena, a) : "0",
             e->p->spec->name, a->member, a->origin != ORIGIN_LEARNED,
             !a->strided ? "ATTN_CONTIGUOUS"

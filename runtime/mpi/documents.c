@@ -9,7 +9,7 @@
 static const struct attn_param *ids_of(const struct attn_kernel *kernel)
 {
     for (int k = 0; k < kernel->params; k++)
-        if (kernel->param[k].limits == 1 && kernel->param[k].rows && kernel->param[k].rank == 2)
+        if (kernel->param[k].limits == ATTN_IDS && kernel->param[k].rows && kernel->param[k].rank == 2)
             return &kernel->param[k];
     return NULL;
 }

@@ -27,7 +27,7 @@ int64_t listed_queries(const struct attn_kernel *kernel)
 size_t listed_bytes(const struct attn_transport *t, const struct attn_kernel *kernel)
 {
     const struct attn_param *const p = lists_of(kernel);
-    return p && p->limits == 3 ? whole_lines((size_t)t->ranks * sizeof(struct listed)) : 0;
+    return p && p->limits == ATTN_LISTS ? whole_lines((size_t)t->ranks * sizeof(struct listed)) : 0;
 }
 
 int listed_gather(const struct ranks_call *call, int64_t keys, int64_t *unit)

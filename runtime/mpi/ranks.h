@@ -207,7 +207,7 @@ static inline int64_t row_units(enum attn_dtype dtype, int64_t elements)
 
 static inline bool param_is_lists(const struct attn_param *p)
 {
-    return p->limits == 3 || p->limits == 4;
+    return p->limits == ATTN_LISTS || p->limits == ATTN_MORE_LISTS;
 }
 
 static inline size_t whole_lines(size_t bytes)

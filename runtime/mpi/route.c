@@ -47,7 +47,9 @@ const int32_t *all_integers(const struct ranks_call *call, const struct attn_par
 /* Returns the number of these integers. */
 static int64_t count_of(const struct ranks_call *call, const struct attn_param *p)
 {
-    return p->limits == 1 ? call->problem.batch * call->problem.all_keys : p->limits == 2 ? call->problem.batch : 0;
+    return p->limits == ATTN_IDS       ? call->problem.batch * call->problem.all_keys
+           : p->limits == ATTN_LENGTHS ? call->problem.batch
+                                       : 0;
 }
 
 uint64_t routes_hash(const struct ranks_call *call)
@@ -102,10 +104,10 @@ int routes_make(const struct ranks_call *call, struct routes *out)
     for (int k = 0; k < kernel->params; k++) {
         const int32_t *const data = all_integers(call, &kernel->param[k]);
         int64_t longest = 0;
-        for (int64_t b = 0; data && kernel->param[k].limits == 2 && b < out->batch; b++)
+        for (int64_t b = 0; data && kernel->param[k].limits == ATTN_LENGTHS && b < out->batch; b++)
             longest = most(longest, data[b]);
-        if (data && kernel->param[k].limits == 2) out->end_of_keys = least(out->end_of_keys, longest);
-        if (data && kernel->param[k].limits == 1 && call->problem.all_keys == keys) out->ids = data;
+        if (data && kernel->param[k].limits == ATTN_LENGTHS) out->end_of_keys = least(out->end_of_keys, longest);
+        if (data && kernel->param[k].limits == ATTN_IDS && call->problem.all_keys == keys) out->ids = data;
     }
     if (out->ids) set_ids(out, call->run, keys);
     return 0;

@@ -87,9 +87,9 @@ static void test_text(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(
         source.data, "attn_orthogonal_f32(seed, attn_stream(\"features.w\"), 20, 8, features_w, bytes + 1920);"));
     CU_ASSERT_PTR_NOT_NULL(strstr(
-        source.data, "ATTN_F32, 2, {8, 20}, offsetof(struct seeded_params, sketch_g1), 1, ATTN_CONTIGUOUS, 0, 0, 0}"));
+        source.data, "ATTN_F32, 2, {8, 20}, offsetof(struct seeded_params, sketch_g1), 1, ATTN_CONTIGUOUS, 0, 0,"));
     CU_ASSERT_PTR_NOT_NULL(
-        strstr(source.data, "ATTN_F32, 1, {8}, offsetof(struct seeded_params, gain), 0, ATTN_CONTIGUOUS, 0, 0, 0}"));
+        strstr(source.data, "ATTN_F32, 1, {8}, offsetof(struct seeded_params, gain), 0, ATTN_CONTIGUOUS, 0, 0,"));
 }
 
 static const float *pointer(const void *params, const char *name)
