@@ -9,7 +9,8 @@ TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps,
 {
     vec_T t[LANES];
 #if BLOCKS && !ROOMY
-    /* With few registers, 4 rows at a time need fewer loads of a. */
+    /* With few registers, 4 vectors of one row at a time, whose scale is loaded once. The sums of 4 rows do not wait for
+       each other. */
     UNROLL for (int k = 0; k < LANES; k += 4) {
         vec_T sum[4] = {{0}, {0}, {0}, {0}};
         UNROLL for (int n = 0; n < 4; n++) {
@@ -17,12 +18,14 @@ TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps,
             copy_scales_T(1, steps, b + (k + n < later ? LANES + k + n : 0) * b_row, b_row,
                 next + (k + n) * scales_T(steps));
         }
-        UNROLL for (int64_t s = 0; s < steps; s += LANES) {
-            const vec_T y = load_T(a + s);
-            UNROLL for (int n = 0; n < 4; n++)
-                sum[n] += y * scaled_T(b + (whole ? k + n : min(k + n, last)) * b_row, s,
-                    scale + (whole ? k + n : min(k + n, last)) * scales_T(steps), block_size_T(steps));
-        }
+        UNROLL for (int64_t first = 0; first < steps; first += 4 * LANES)
+            UNROLL for (int n = 0; n < 4; n++) {
+                const int64_t row = whole ? k + n : min(k + n, last);
+                UNROLL for (int64_t s = first; s < min(first + 4 * LANES, steps); s += LANES)
+                    sum[n] += load_T(a + s) *
+                        scaled_T(b + row * b_row, s, scale + row * scales_T(steps), block_size_T(steps));
+                __asm__ volatile("" : : : "memory"); /* without it, converted rows are stored and loaded again */
+            }
         UNROLL for (int n = 0; n < 4; n++) t[k + n] = sum[n];
     }
 #else
