@@ -104,9 +104,9 @@ size_t attn_ranks_backward_workspace(const struct attn_transport *transport, con
      those over earlier and over later tokens. Ranks with keys of a prefix that all queries see also get the sums over
      all queries. A gradient with a row for each query or key has the rank's rows. mine->statistics is not used.
    - Another kernel with `emit: [forward, backward, statistics]` whose keys travel (see attn_ranks_forward) sends
-     gradients of keys back to their rank. mine->statistics are those that attn_ranks_forward wrote. An array with a row
-     for each query or key has a gradient only if a decay alone reads it, else the error is ATTN_EFOLD. With 16-bit
-     elements, each sum of gradients rounds.
+     gradients of keys back to their rank. mine->statistics are those that attn_ranks_forward wrote. A gradient with a
+     row for each query or key has the rank's rows, and elements for the keys of all ranks if the array has them. With
+     16-bit elements, each sum of gradients rounds.
    - Other kernels: ATTN_EFOLD */
 int attn_ranks_backward(const struct attn_transport *transport, const struct attn_kernel *kernel,
                         const struct attn_problem *mine, const void *params, const void *q, const void *k,

@@ -149,7 +149,7 @@ static int check_backward(const struct ranks_call *call, const struct attn_probl
     if (!error)
         error = total_serves(kernel)            ? (kernel->backward ? total_check(kernel, filled) : ATTN_EFOLD)
                 : chain_backward_serves(kernel) ? chain_backward_check(kernel, filled)
-                                                : ring_backward_check(kernel, filled, call->gradients);
+                                                : ring_backward_check(kernel, filled);
     if (error) return error;
     if (mine->batch > 0 && mine->heads > 0 &&
         ((mine->n_q > 0 && (!a->q || !a->out || !call->dout)) ||

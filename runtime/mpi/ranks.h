@@ -182,7 +182,7 @@ uint64_t ring_hash(const struct ranks_call *call);
 int ring_forward(const struct ranks_call *call);
 /* The gradients of the same forms (ring_backward.c). */
 size_t ring_backward_workspace(const struct attn_kernel *kernel, const struct attn_problem *filled);
-int ring_backward_check(const struct attn_kernel *kernel, const struct attn_problem *problem, const void *gradients);
+int ring_backward_check(const struct attn_kernel *kernel, const struct attn_problem *problem);
 int ring_backward(const struct ranks_call *call);
 
 /* Gradients of parameters (gradients.c). gradient_bytes returns the bytes of a parameter's gradient. gradients_work

@@ -110,6 +110,34 @@ void decay_add_received(struct ring *x, struct rows rows);
    pointers of a struct NAME_gradients. */
 int decay_finish(struct ring *x, void **gradients);
 
+/* ---- ring_gradients.c ---- */
+
+/* Gradients of parameters. */
+struct ring_gradients {
+    size_t call_bytes, rows_bytes, pointers_bytes;
+    unsigned char *call;            /* those of a call of the kernel, each on whole cache lines */
+    void **pointers;                /* struct NAME_gradients of a call */
+    unsigned char *rows, *received; /* rows of a piece of other keys that this rank has, and of a received piece */
+};
+struct ring_gradients ring_gradients_of(const struct attn_kernel *kernel, const struct attn_problem *own);
+size_t ring_gradients_bytes(const struct ring_gradients *x); /* of the workspace */
+void ring_gradients_place(struct ring_gradients *x, unsigned char *at);
+/* Sets the pointers of a call for the rank's own keys, or for a piece, and returns them. */
+void **ring_gradients_point(const struct ring *x, const struct ring_gradients *g, bool own_keys);
+/* Sets the rank's own gradients to 0: all, or those that have an element for each query and key. */
+void ring_gradients_clear(const struct ring *x, bool pairs_only);
+/* Adds the gradients of a call, whose first key is at position `key`. */
+void ring_gradients_add(const struct ring *x, const struct ring_gradients *g, const struct attn_problem *call,
+                        int64_t first_query, int64_t key, bool own_keys);
+/* Returns the bytes of the rows for this number of keys that go back to the rank that has the keys. */
+size_t ring_gradients_sent(const struct ring *x, int64_t keys);
+/* Adds the rows that another rank had. */
+void ring_gradients_add_received(const struct ring *x, const struct ring_gradients *g, struct rows received);
+
+/* ---- ring_backward.c ---- */
+
+void ring_add_elements(void *to, const void *from, int64_t n, enum attn_dtype dtype);
+
 /* ---- ring.c ---- */
 
 /* Sends all pieces to the ranks whose queries see them, and calls `compute` there. */

@@ -9,33 +9,23 @@
 
 /* The bytes of the parts of the workspace that forward has not. */
 struct backward_sizes {
-    size_t dq, dk, dv, saved, gradients, pointers;
+    size_t dq, dk, dv, saved;
 };
 struct backward {
     struct backward_sizes sizes;
     unsigned char *dq, *dk, *dv;              /* gradients of a piece */
     unsigned char *received_dk, *received_dv; /* those of a piece of the rank's own keys */
     unsigned char *saved;
-    unsigned char *gradients; /* gradients of parameters for a piece, each on whole cache lines */
-    void **pointers;          /* struct NAME_gradients for a piece */
+    struct ring_gradients gradients;
 };
 
-int ring_backward_check(const struct attn_kernel *kernel, const struct attn_problem *problem, const void *gradients)
+int ring_backward_check(const struct attn_kernel *kernel, const struct attn_problem *problem)
 {
     if (!kernel->backward || (!kernel->saved_power && kernel->statistics != ATTN_UNDIVIDED)) return ATTN_EFOLD;
     struct attn_problem without = *problem;
     without.saved = NULL;
     const int error = ring_check(kernel, &without);
     if (error) return error;
-    int learned = 0;
-    for (int k = 0; k < kernel->params; k++) {
-        const struct attn_param *const p = &kernel->param[k];
-        if (!attn_param_learned(p)) continue;
-        const bool wanted = gradients && ((void *const *)gradients)[learned++];
-        /* Gradients of such rows would have to travel, too. */
-        if (wanted && !decay_reads(kernel, k) && (param_has_axis(p, ATTN_N_Q) || param_has_axis(p, ATTN_N_K)))
-            return ATTN_EFOLD;
-    }
     return problem->statistics || kernel->statistics == ATTN_UNDIVIDED ? 0 : ATTN_EPOINTER;
 }
 
@@ -67,11 +57,7 @@ static struct backward_sizes sizes_of_backward(const struct attn_kernel *kernel,
                                       bytes_times(piece, size * (size_t)kernel->head_dim))),
         .dv = whole_lines(
             bytes_times(bytes_times(batch, (size_t)p->kv_heads), bytes_times(piece, size * (size_t)kernel->value_dim))),
-        .saved = whole_lines(bytes_times(ring_rows(p), ring_statistics_size(kernel))),
-        .pointers = whole_lines((size_t)kernel->params * sizeof(void *))};
-    for (int k = 0; k < kernel->params; k++)
-        if (attn_param_learned(&kernel->param[k]))
-            s.gradients = bytes_plus(s.gradients, whole_lines(gradient_bytes(kernel, &kernel->param[k], p)));
+        .saved = whole_lines(bytes_times(ring_rows(p), ring_statistics_size(kernel)))};
     return s;
 }
 
@@ -79,10 +65,11 @@ size_t ring_backward_workspace(const struct attn_kernel *kernel, const struct at
 {
     const struct ring_sizes s = sizes_of_ring(kernel, filled);
     const struct backward_sizes b = sizes_of_backward(kernel, filled);
+    const struct ring_gradients gradients = ring_gradients_of(kernel, filled);
     if (!s.kernel) return SIZE_MAX;
     size_t bytes = bytes_plus(bytes_plus(s.params, s.lists), bytes_plus(s.starts, bytes_times(RING_BUFFERS, s.buffer)));
     bytes = bytes_plus(bytes, bytes_plus(b.dq, bytes_times(2, bytes_plus(b.dk, b.dv))));
-    bytes = bytes_plus(bytes, bytes_plus(b.saved, bytes_plus(b.gradients, b.pointers)));
+    bytes = bytes_plus(bytes, bytes_plus(b.saved, ring_gradients_bytes(&gradients)));
     return bytes_plus(bytes, bytes_plus(bytes_plus(s.had_sink, s.decay), s.kernel));
 }
 
@@ -100,11 +87,10 @@ static void place(struct ring *x, struct backward *b)
                 {&b->dv, b->sizes.dv},
                 {&b->received_dk, b->sizes.dk},
                 {&b->received_dv, b->sizes.dv},
-                {&b->saved, b->sizes.saved},
-                {&b->gradients, b->sizes.gradients}};
+                {&b->saved, b->sizes.saved}};
     for (size_t k = 0; k < sizeof part / sizeof *part; k++, at += part[k - 1].bytes) *part[k].to = at;
-    b->pointers = (void **)(void *)at;
-    at += b->sizes.pointers;
+    ring_gradients_place(&b->gradients, at);
+    at += ring_gradients_bytes(&b->gradients);
     x->lists = (int32_t *)(void *)at;
     at += x->sizes.lists;
     x->starts = (int64_t *)(void *)at;
@@ -116,7 +102,7 @@ static void place(struct ring *x, struct backward *b)
 
 /* ---- adding gradients ---- */
 
-static void add_elements(void *to, const void *from, int64_t n, enum attn_dtype dtype)
+void ring_add_elements(void *to, const void *from, int64_t n, enum attn_dtype dtype)
 {
     for (int64_t k = 0; k < n; k++) {
         const uint16_t *const half = (const uint16_t *)from;
@@ -158,7 +144,7 @@ static void add_rows(const struct ring *x, const struct gradient *to, int64_t fi
                 if (!from)
                     memset(row_of(x, to, b, h, r), 0, bytes);
                 else
-                    add_elements(row_of(x, to, b, h, r), row, to->elements, dtype);
+                    ring_add_elements(row_of(x, to, b, h, r), row, to->elements, dtype);
                 if (from) row += bytes;
             }
 }
@@ -177,37 +163,6 @@ static struct gradient gradient_k(const struct ring *x)
 static struct gradient gradient_v(const struct ring *x)
 {
     return (struct gradient){x->call->dv, x->own.dv, x->own.kv_heads, x->call->kernel->value_dim};
-}
-
-/* Adds the gradients of parameters of a piece to those of the rank. decay_finish sets those of a decay. */
-static void add_gradients(const struct ring *x)
-{
-    const struct attn_kernel *const kernel = x->call->kernel;
-    const struct backward *const b = (const struct backward *)x->more;
-    void *const *const own = (void *const *)x->call->gradients;
-    for (int k = 0, n = 0; k < kernel->params && own; k++) {
-        const struct attn_param *const p = &kernel->param[k];
-        if (!attn_param_learned(p)) continue;
-        if (own[n] && !decay_reads(kernel, k))
-            add_elements(own[n], b->pointers[n], (int64_t)param_elements(p, &x->own),
-                         kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32);
-        n++;
-    }
-}
-
-static void place_gradients(const struct ring *x)
-{
-    const struct attn_kernel *const kernel = x->call->kernel;
-    const struct backward *const b = (const struct backward *)x->more;
-    void *const *const own = (void *const *)x->call->gradients;
-    unsigned char *at = b->gradients;
-    for (int k = 0, n = 0; k < kernel->params; k++) {
-        const struct attn_param *const p = &kernel->param[k];
-        if (!attn_param_learned(p)) continue;
-        b->pointers[n] = own && own[n] ? at : NULL;
-        n++;
-        at += whole_lines(gradient_bytes(kernel, p, &x->own));
-    }
 }
 
 /* ---- calls of the kernel ---- */
@@ -260,7 +215,7 @@ static int differentiate(struct ring *x, struct attn_problem *p, int64_t first, 
 /* Adds contiguous rows of `count` elements to b->dk or b->dv. */
 static void add_part(const struct ring *x, unsigned char *to, const unsigned char *from, int64_t rows, size_t count)
 {
-    add_elements(to, from, rows * (int64_t)count, x->call->kernel->dtype);
+    ring_add_elements(to, from, rows * (int64_t)count, x->call->kernel->dtype);
 }
 
 static int add_piece(struct ring *x, int source, struct rows rows, const unsigned char *message)
@@ -275,6 +230,7 @@ static int add_piece(struct ring *x, int source, struct rows rows, const unsigne
     int64_t first, end;
     memset(b->dk, 0, b->sizes.dk);
     memset(b->dv, 0, b->sizes.dv);
+    memset(b->gradients.rows, 0, b->gradients.rows_bytes);
     if (x->decay.gives) memset(x->decay.of_piece, 0, x->decay.row * (size_t)n_k);
     ring_limit_queries(x, begin, rows, &first, &end);
     for (int64_t part, begun = first; first < end; first = part) {
@@ -288,12 +244,13 @@ static int add_piece(struct ring *x, int source, struct rows rows, const unsigne
         unsigned char *const dk = first == begun ? b->dk : b->received_dk, *const dv = first == begun ? b->dv
                                                                                                       : b->received_dv;
         const int error = differentiate(x, &p, first, key, message, of_values ? message + x->layout.values : NULL,
-                                        b->dq, dk, of_values ? dv : NULL, x->call->gradients ? b->pointers : NULL);
+                                        b->dq, dk, of_values ? dv : NULL,
+                                        ring_gradients_point(x, &b->gradients, false));
         if (error) return error;
         if (first > begun) add_part(x, b->dk, dk, n_k, of_k);
         if (first > begun && of_values) add_part(x, b->dv, dv, n_k, of_v);
         add_rows(x, &dq, first, p.n_q, b->dq);
-        add_gradients(x);
+        ring_gradients_add(x, &b->gradients, &p, first, key, false);
         decay_add_gradients(x, &p, first, false);
     }
     return 0;
@@ -303,21 +260,25 @@ static int add_own(struct ring *x)
 {
     struct attn_problem p = x->own;
     const struct ranks_call *const call = x->call;
+    const struct backward *const b = (const struct backward *)x->more;
     const int64_t key = routes_key(&x->routes, call->transport->rank);
     const struct gradient dq = gradient_q(x), dk = gradient_k(x), dv = gradient_v(x);
     if (p.n_q == 0 || p.n_k == 0) {
         add_rows(x, &dq, 0, p.n_q, NULL);
         add_rows(x, &dk, 0, p.n_k, NULL);
         add_rows(x, &dv, 0, p.n_k, NULL);
-        clear_gradients(call);
+        ring_gradients_clear(x, false);
         return 0;
     }
+    ring_gradients_clear(x, true);
     ring_set_params(x, 0, key);
     p.sink_mode = !x->call->kernel->has_sink ? 0 : p.n_k > 0 ? 2 : 1;
     const int error = differentiate(x, &p, 0, key, call->arrays.k, call->arrays.v, call->dq, call->dk, call->dv,
-                                    call->gradients);
-    if (!error) decay_add_gradients(x, &p, 0, true);
-    return error;
+                                    ring_gradients_point(x, &b->gradients, true));
+    if (error) return error;
+    ring_gradients_add(x, &b->gradients, &p, 0, key, true);
+    decay_add_gradients(x, &p, 0, true);
+    return 0;
 }
 
 /* ---- gradients of keys on their way back ---- */
@@ -335,23 +296,29 @@ static void give_back(struct ring *x, int source, int step, int hop, int64_t num
                  row_dk = size * (size_t)(dk.heads * dk.elements), row_dv = size * (size_t)(dv.heads * dv.elements),
                  row_decay = x->decay.gives ? x->decay.row : 0, out = (size_t)(sent.end - sent.first),
                  in = (size_t)(received.end - received.first);
-    struct message messages[] = {message_from(from, TAG_GRADIENTS, b->received_dk, in * row_dk),
-                                 message_from(from, TAG_GRADIENTS, b->received_dv, in * row_dv),
-                                 message_from(from, TAG_GRADIENTS, x->decay.received, in * row_decay),
-                                 message_to(source, TAG_GRADIENTS, b->dk, out * row_dk),
-                                 message_to(source, TAG_GRADIENTS, b->dv, out * row_dv),
-                                 message_to(source, TAG_GRADIENTS, x->decay.of_piece, out * row_decay)};
-    for (int k = 0; k < 6; k++) ring_note(x, message_begin(t, &messages[k]));
-    for (int k = 0; k < 6; k++) ring_note(x, message_end(t, &messages[k]));
+    struct message messages[] = {
+        message_from(from, TAG_GRADIENTS, b->received_dk, in * row_dk),
+        message_from(from, TAG_GRADIENTS, b->received_dv, in * row_dv),
+        message_from(from, TAG_GRADIENTS, x->decay.received, in * row_decay),
+        message_from(from, TAG_GRADIENTS, b->gradients.received, ring_gradients_sent(x, received.end - received.first)),
+        message_to(source, TAG_GRADIENTS, b->dk, out * row_dk),
+        message_to(source, TAG_GRADIENTS, b->dv, out * row_dv),
+        message_to(source, TAG_GRADIENTS, x->decay.of_piece, out * row_decay),
+        message_to(source, TAG_GRADIENTS, b->gradients.rows, ring_gradients_sent(x, sent.end - sent.first))};
+    const size_t count = sizeof messages / sizeof *messages;
+    for (size_t k = 0; k < count; k++) ring_note(x, message_begin(t, &messages[k]));
+    for (size_t k = 0; k < count; k++) ring_note(x, message_end(t, &messages[k]));
     if (x->error || !rows_any(received)) return;
     add_rows(x, &dk, received.first, received.end - received.first, b->received_dk);
     add_rows(x, &dv, received.first, received.end - received.first, b->received_dv);
+    ring_gradients_add_received(x, &b->gradients, received);
     if (row_decay) decay_add_received(x, received);
 }
 
 int ring_backward(const struct ranks_call *call)
 {
-    struct backward backward = {.sizes = sizes_of_backward(call->kernel, &call->problem)};
+    struct backward backward = {.sizes = sizes_of_backward(call->kernel, &call->problem),
+                                .gradients = ring_gradients_of(call->kernel, &call->problem)};
     struct ring ring = {
         .call = call, .own = call->problem, .compute = add_piece, .hop_done = give_back, .more = &backward};
     ring.layout = ring_layout(call->kernel, &ring.own);
@@ -359,12 +326,11 @@ int ring_backward(const struct ranks_call *call)
     const int misplaced = ring_make_routes(&ring);
     if (misplaced) return misplaced;
     place(&ring, &backward);
-    place_gradients(&ring);
     ring.decay.gives = decay_gradients_wanted(call);
     decay_make(&ring);
     if (!ring.error) ring_note(&ring, add_own(&ring));
     ring_travel(&ring);
-    ring_note(&ring, decay_finish(&ring, backward.pointers));
-    ring_note(&ring, sum_gradients(call, backward.gradients));
+    ring_note(&ring, decay_finish(&ring, backward.gradients.pointers));
+    ring_note(&ring, sum_gradients(call, backward.gradients.call));
     return ring.error;
 }

@@ -105,13 +105,6 @@ class Ranks:
         self.extend.argtypes = [ctypes.c_void_p] * 10
 
 
-def decays(kernel, param):
-    """Returns True if only the decay of a kernel whose keys travel reads a parameter."""
-    about = kernel.about
-    names = [p.name for p in about.param[:about.params]]
-    return bool(about.decay_terms) and bool(about.decay_params >> names.index(param.name) & 1)
-
-
 def block_of(extent):
     """Returns the number of queries of a block, or 0 for another extent. The inverse of ATTN_BLOCKS."""
     return (-4 - extent) // 8 if extent < -8 else 0
@@ -170,18 +163,16 @@ class Call:
         self.work = self.memory[-self.memory.ctypes.data % 64:][:size + 64]
         self.after = self.work[size:].copy()
 
-    def differentiate(self, ranks, dout, P, of_tokens=False):
-        """Makes the next run a call of attn_ranks_backward, with gradients of all learned parameters without a row for
-        each query or key, or also of those with one."""
+    def differentiate(self, ranks, dout, P):
+        """Makes the next run a call of attn_ranks_backward, with gradients of all learned parameters."""
         self.dout = self.kernel.as_stored(np.ascontiguousarray(dout, self.kernel.dtype))
         self.gradients = {n: np.full_like(x, 0x7FFF if x.dtype == np.uint16 else np.nan)
                           for n, x in zip(('dq', 'dk', 'dv'), self.arrays)}
         about = self.kernel.about
         learned = [p for p in about.param[:about.params] if p.dtype < 4 and not p.random]
         names = ['d' + p.name.decode() for p in learned]
-        self.of_params = {n: np.full(np.shape(P[n[1:]]), np.nan, self.kernel.dtype) for n, p in zip(names, learned)
-                          if of_tokens or decays(self.kernel, p) or not {-4, -5} & set(p.shape[:p.rank])}
-        pointers = [self.of_params[n].ctypes.data if n in self.of_params else None for n in names]
+        self.of_params = {n: np.full(np.shape(P[n[1:]]), np.nan, self.kernel.dtype) for n in names}
+        pointers = [x.ctypes.data for x in self.of_params.values()]
         self.pointers = (ctypes.c_void_p * max(1, len(names)))(*pointers)
         self.set_workspace(ranks.backward_workspace)
 
@@ -269,14 +260,13 @@ def backward(ranks, kernel, P, q, k, v, dout, runs, threads=1, post=None, **more
     run_all(calls, ranks)
     for call, (n_q, n_k) in zip(calls, runs):
         rows = slice(at, at + n_q)
-        own = share(kernel, P, rows, slice(at_k, at_k + n_k)) if kernel.about.add_outer_sums or kernel.about.decay_terms else P
-        call.differentiate(ranks, dout[:, :, rows], own, bool(kernel.about.add_outer_sums))
+        call.differentiate(ranks, dout[:, :, rows], share(kernel, P, rows, slice(at_k, at_k + n_k)))
         at, at_k = at + n_q, at_k + n_k
     run_all(calls, ranks)
     made = {n: kernel.as_numbers(np.concatenate([call.gradients[n] for call in calls], axis=2))
             for n in ('dq', 'dk', 'dv')}
-    rows = {'d' + p.name.decode(): axis for p in kernel.about.param[:kernel.about.params] for axis in range(p.rank)
-            if p.shape[axis] in (-4, -5)}
+    rows = {'d' + p.name.decode(): list(p.shape[:p.rank]).index(max(-5, *(n for n in p.shape[:p.rank] if n in (-4, -5))))
+            for p in kernel.about.param[:kernel.about.params] if {-4, -5} & set(p.shape[:p.rank])}
     for name, first in list(calls[0].of_params.items()):
         if name in rows:
             made[name] = np.concatenate([call.of_params.pop(name) for call in calls], axis=rows[name])

@@ -239,6 +239,22 @@ RING |= {
     'blocks-bigbird': ({'mask': {'any': [{'block_window': {'block': 16, 'left': 1, 'right': 0}}, {'global': {'count': 3}},
                                          {'blocks': {'block': 16, 'count': 2}}]}}, (1, 2, 2)),
 }
+# Arrays with a row for each key or query, whose gradients have these rows.
+RING |= {
+    'of-keys': ({'similarity': {'softmax': {'modify': 's * warm[g][j] + far[b][h][j]'}},
+                 'arrays': {'warm': {'shape': ['G', 'Nk']}, 'far': ROWS}}, (2, 4, 2)),
+    'of-keys-f16': ({'similarity': {'softmax': {'modify': 's + far[j]'}}, 'dtype': 'f16', 'mask': {'window': {'left': 40}},
+                     'arrays': {'far': {'shape': ['Nk']}}}, (1, 4, 2)),
+    'of-queries': ({'similarity': {'softmax': {'modify': 's * warm[b][row] + 0.1 * far[b][h][row] * j'}}, 'mask': 'none',
+                    'dtype': 'f64', 'arrays': {'warm': {'shape': ['B', 'Nq']}, 'far': {'shape': ['B', 'H', 'Nq']}}}, (2, 2, 1)),
+    'of-pairs': ({'similarity': {'softmax': {'modify': 's + near[row][j] + far[b][j]'}}, 'mask': {'all': ['causal', 'document']},
+                  'arrays': {'near': {'shape': ['Nq', 'Nk']}, 'far': {'shape': ['B', 'Nk']}}}, (2, 4, 2)),
+    'of-pairs-f64': ({'similarity': {'softmax': {'modify': 's * near[b][h][row][j]'}}, 'mask': 'none', 'dtype': 'f64',
+                      'arrays': {'near': {'shape': ['B', 'H', 'Nq', 'Nk']}}}, (2, 4, 2)),
+    'of-tokens-sink': ({'normalize': {'sink': 'out_of[h][row]'}, 'mask': {'window': {'left': 20}},
+                        'similarity': {'softmax': {'modify': 's + far[g][j][h % 2]'}},
+                        'arrays': {'out_of': {'shape': ['H', 'Nq']}, 'far': {'shape': ['G', 'Nk', 2]}}}, (1, 4, 2)),
+}
 # Keys and values in fewer bytes.
 STORED = {
     'f16': ({'storage': {'k': 'f16', 'v': 'f16'}}, (2, 4, 2)),
@@ -249,7 +265,7 @@ STORED = {
     'keys': ({'storage': {'k': 'i8_64'}, 'shape': {'head_dim': 64}, 'prepare': ['rope']}, (1, 2, 2)),
     'keys-as-values': ({'storage': {'k': 'q8_0'}, 'shape': {'head_dim': 64, 'value_dim': 32, 'values': 'keys'}}, (1, 4, 1)),
 }
-BACKWARD = 'full', 'causal', 'window-f16', 'two-sided', 'sum', 'power', 'undivided', 'learned', *[name for name in RING if name in list(RING)[list(RING).index('document'):]]
+BACKWARD = 'full', 'causal', 'window-f16', 'two-sided', 'sum', 'power', 'undivided', 'pairs-bf16', 'per-query', 'learned', *[name for name in RING if name in list(RING)[list(RING).index('document'):]]
 RING_TOLERANCE = {'f32': 3e-6, 'f64': 1e-13, 'f16': 4e-3, 'bf16': 3e-2}
 
 
@@ -834,7 +850,7 @@ def backward_errors(folder, suite, name):
             for rank, call in enumerate(calls):
                 rows = slice(rank * n, (rank + 1) * n)
                 call.transport = post.transport(rank)
-                call.differentiate(ranks, dout[:, :, rows], share(kernel, P, rows, rows), True)
+                call.differentiate(ranks, dout[:, :, rows], share(kernel, P, rows, rows))
                 if rank == wrong and name == 'workspace': call.problem.workspace_bytes -= 1
                 if rank == wrong and name == 'pointer': call.problem.n_q -= 1
             got, wanted = together(calls, ranks), {{'workspace': -4, 'pointer': -1, 'lost': -17}[name]}

@@ -90,10 +90,19 @@ def kernels():
             'document': (small('linear_elu', mask='{all: [causal, document]}', algorithm='linear', block=8),
                          lambda n, rng: {'document': torch.arange(n, dtype=torch.int32).div(17, rounding_mode='floor')
                                          .expand(2, n).contiguous()}),
-            # gradients of `far` need all keys that a process sees, those of the prefix after its queries too
             'prefix of keys': (small({'name': 'prefix_of_keys', 'similarity': {'softmax': {'modify': 's + far[b][g][j]'}},
                                       'mask': {'any': ['causal', {'prefix': {'length': 60}}]},
                                       'arrays': {'far': {'shape': ['B', 'G', 'Nk']}}}), lambda n, rng: {
+                'far': torch.randn(2, 2, n, generator=rng)}),
+            'pairs': (small({'name': 'pairs', 'similarity': {'softmax': {'modify': 's + near[h][row][j] + far[b][g][j]'}}, 'mask': 'causal',
+                             'arrays': {'near': {'shape': ['H', 'Nq', 'Nk']}, 'far': {'shape': ['B', 'G', 'Nk']}}}), lambda n, rng: {
+                'near': torch.randn(4, n, n, generator=rng), 'far': torch.randn(2, 2, n, generator=rng)}),
+            'queries': (small({'name': 'queries', 'similarity': {'softmax': {'modify': 's * warm[b][row]'}}, 'mask': {'window': {'left': 20}},
+                               'normalize': {'sink': 'out_of[h][row]'}, 'arrays': {
+                                   'warm': {'shape': ['B', 'Nq']}, 'out_of': {'shape': ['H', 'Nq']}}}), lambda n, rng: {
+                'warm': torch.randn(2, n, generator=rng), 'out_of': torch.randn(4, n, generator=rng)}),
+            'undivided': (small({'name': 'undivided', 'similarity': {'custom': {'weight': 'exp(0.1 * s) * far[b][g][j]'}}, 'normalize': 'none',
+                                 'mask': 'causal', 'arrays': {'far': {'shape': ['B', 'G', 'Nk']}}}), lambda n, rng: {
                 'far': torch.randn(2, 2, n, generator=rng)}),
             'causal': (small('softmax_causal'), lambda n, rng: {}), 'window': (window, lambda n, rng: {})}
 
@@ -103,9 +112,9 @@ def parts(tensor, axis, runs, rank):
 
 
 def rows_of(kernel, word):
-    """Returns the axis of keys of an array, or None."""
+    """Returns the axis of queries of an array, or that of keys, or None."""
     shape = next(p.shape for p in kernel.parameters if p.keyword == word)
-    return shape.index('n_k') if 'n_k' in shape else None
+    return next((shape.index(rows) for rows in ('n_q', 'n_k') if rows in shape), None)
 
 
 def gradients(kernel, inputs, given, dout, context=None):
@@ -149,7 +158,8 @@ def processes_compute_what_one_computes(folder):
     check({name for name, (kernel, _) in made.items() if kernel._with_chain()} == {'linear', 'hedgehog', 'gated', 'local', 'rotated', 'delta', 'document'},
           'the chain')
     check({name for name, (kernel, _) in made.items() if kernel._with_ring()} == {'bias', 'causal', 'forgetting', 'window', 'packed', 'padded', 'prefix',
-                                                                                      'sink', 'whole', 'keys', 'weighted', 'padded states', 'opened', 'prefix of keys'},
+                                                                                      'sink', 'whole', 'keys', 'weighted', 'padded states', 'opened', 'prefix of keys', 'pairs', 'queries',
+                                                                                      'undivided'},
           'the ring')
     for count, runs in RUNS.items():
         def work(rank):
@@ -162,9 +172,9 @@ def processes_compute_what_one_computes(folder):
 
 
 @case
-def sums_travel_instead_of_keys(folder):
+def no_process_gets_all_keys(folder):
     made, runs = kernels(), (24, 0, 16, 32)
-    names = 'linear', 'hedgehog', 'local', 'gated', 'rotated', 'delta', 'whole', 'keys', 'weighted', 'padded states', 'opened', 'document'
+    names = 'linear', 'hedgehog', 'local', 'gated', 'rotated', 'delta', 'whole', 'keys', 'weighted', 'padded states', 'opened', 'document', 'prefix of keys', 'pairs', 'queries', 'undivided'
     for name in names:   # compiles here, not in each process
         made[name][0]._with_chain(), made[name][0]._with_ring(), made[name][0]._with_gradients()
 

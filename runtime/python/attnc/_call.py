@@ -168,6 +168,10 @@ class Binding:
         """Returns True if queries read sums over all keys, which several processes add."""
         return bool(self.kernel.key_sums)
 
+    def is_undivided(self) -> bool:
+        """Returns True if rows are not divided by a sum of weights."""
+        return bool(self.kernel.statistics == 3)  # ATTN_UNDIVIDED
+
     def check_fork(self, problem: _Problem) -> None:
         """Raises RuntimeError if this call would hang. GNU's OpenMP hangs in a forked process if the parent used
         threads."""
@@ -313,7 +317,7 @@ class Binding:
             if "d" + word in wanted:
                 like = next(array for array in call.read if array.name == word)
                 parameters[number] = call.writes("d" + word, gradients.get("d" + word), call.given[p.name], like,
-                                                 p.shape, gradient_type(p.dtype)).address
+                                                 call.shapes[p.name], gradient_type(p.dtype)).address
         if saved is not None:
             saved._give(call)
         results = call.run(self.kernel.backward, self.kernel.backward_workspace, *(array.address for array in arrays),
@@ -355,6 +359,7 @@ class _Call:
         # rows.
         self.tokens: str | None = None
         self.of_all_keys: set[str] = set()  # parameters for keys of which the call has some
+        self.shapes: dict[str, list[int | str]] = {}  # of the parameters
         self.in_one_row = False  # the tokens of all sequences are in one row of memory
         self.read: list[_Array] = []
         self.written: list[Any] = []
@@ -455,6 +460,7 @@ class _Call:
             shape = [self.tokens if of_tokens and self.tokens and extent in ("n_q", "n_k") else
                      "all_keys" if p.name in self.of_all_keys and extent == "n_k" else
                      1 if of_tokens and self.in_one_row and extent == "B" else extent for extent in p.shape]
+            self.shapes[p.name] = shape
             if value is None:
                 if not p.from_seed:
                     raise ValueError(f"{binding.name} needs the parameter {word}, "

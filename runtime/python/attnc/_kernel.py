@@ -170,7 +170,7 @@ class Kernel:
                 except SpecError:
                     self._ring.append(None)
                 else:
-                    travels = made.kernel.saved_power and made.kernel.period > 0
+                    travels = (made.kernel.saved_power or made.is_undivided()) and made.kernel.period > 0
                     self._ring.append(made if travels or made.has_key_sums() else None)
         return self._ring[0]
 

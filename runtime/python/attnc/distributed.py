@@ -114,14 +114,11 @@ class _Ranked(_Call):
             self.tokens = "n_q"  # other arrays have the tokens of all processes
             self.problem.capacity = self.sizes["n_k"] = total
             return
+        self.of_all_keys = {p.name for p in binding.parameters if _is_of_pairs(p) or _is_of_all_keys(binding, p)}
+        if self.of_all_keys:
+            self.sizes["all_keys"] = total
         if binding.kernel.in_parts:
-            self.problem.all_keys = self.sizes["all_keys"] = total
-            self.of_all_keys = {p.name for p in binding.parameters if _is_of_all_keys(binding, p)}
-        if any(_is_of_pairs(p) for p in binding.parameters):
-            if any("n_k" in p.shape and not _is_of_pairs(p) and p.name not in self.of_all_keys for p in binding.parameters):
-                raise NotImplementedError(f"{binding.name}: ContextParallel cannot take an array of keys together with "
-                                          "an array of queries and keys")
-            self.sizes["n_k"] = total
+            self.problem.all_keys = total
 
     def name_wanted(self, gradients: int) -> None:
         """Sets the pointers to wanted gradients: all processes must want the same, and an empty array has no address."""
@@ -132,7 +129,9 @@ class _Ranked(_Call):
                 pointer.value = _room().of(64)
 
     def take_statistics(self, statistics: Tensor) -> None:
-        """Adds an array for a number for each row of the result."""
+        """Adds an array for a number for each row of the result, which backward reads."""
+        if self.binding.is_undivided():
+            return  # backward needs none
         heads, rows = self.problem.heads, self.problem.n_q
         self.problem.statistics = statistics.data_ptr() or _room().of(64)  # an empty tensor has no address
         self.problem.statistics_at = _header._Strides(heads * rows, rows, 1)
@@ -199,23 +198,6 @@ def _chain_of(kernel: Kernel) -> Any:
                               for p in binding.parameters):
         return None
     return binding
-
-
-def _ring_of(kernel: Kernel, wanted: Sequence[bool]) -> Any:
-    """Returns the kernel for attn_ranks_backward, or None if it does not compute the wanted gradients: those of arrays
-    with a row for each query or key, unless only a decay reads them."""
-    binding = kernel._with_ring()
-    if binding is None or (not binding.has_key_sums() and any(
-            is_wanted and {"n_q", "n_k"} & set(p.shape) and not _is_of_decay(binding, p)
-            for p, is_wanted in zip(binding.learned, wanted[3:]))):
-        return None
-    return binding
-
-
-def _is_of_decay(binding: Any, p: _Parameter) -> bool:
-    """Returns True if only the decay reads the parameter."""
-    number = [other.name for other in binding.parameters].index(p.name)
-    return bool(binding.kernel.decay_terms and binding.kernel.decay_params >> number & 1)
 
 
 def _is_of_pairs(p: _Parameter) -> bool:
@@ -482,7 +464,7 @@ class ContextParallel:
         over all processes is the gradient."""
         if dout.stride(-1) != 1 and dout.shape[-1] > 1 or 0 in dout.stride():
             dout = dout.contiguous()
-        ring, chain = _ring_of(kernel, wanted), _chain_of(kernel)
+        ring, chain = kernel._with_ring(), _chain_of(kernel)
         binding = ring or chain
         if binding is None:
             return self._backward_of_all_keys(kernel, q, k, v, out, dout, given, seed, wanted)
