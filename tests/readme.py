@@ -414,7 +414,7 @@ takes(python, README, 'Python in three lines', '', 'python')
 takes(python, PYTHON, 'NumPy', 'python', 'python')
 for title in 'PyTorch', 'scaled_dot_product_attention', 'FlexAttention', 'Models that exist', 'transformers', 'JAX', 'Results for parts of the keys':
     takes(python, PYTHON, title, 'python')
-takes(python, PYTHON, 'Sequences that grow', 'python', 'python')
+takes(python, PYTHON, 'Sequences that grow', 'python', 'python', 'python')
 run_by('include_rules', CONTRIBUTING, 'Folders', '')
 run_by('python', PYTHON, 'attnc for Python', '')
 run_by('python', PYTHON, 'One sequence over several processes', 'python')

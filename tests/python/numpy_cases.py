@@ -724,35 +724,6 @@ def verifies_trees(folder):
 
 
 @case
-def sequences_share_pages(folder):
-    """The keys and values of sequences are in pages."""
-    q, k, v = arrays(n=60, m=60)
-    made = small('softmax_causal')
-    pages, table = attnc.Pages(10, tokens=16), np.full((2, 4), -1, 'int32')
-    state = made.state(2, pages=pages, table=table)
-    table[0] = 3, 1, 4, 2
-    first = state.extend(*(a[:, :, :40] for a in (q, k, v)), lengths=[40, 0])
-    state.assign(1, state, 0)
-    table[1] = 3, 1, 7, 8
-    pages.copy(7, 4)
-    later = state.extend(*(a[:1, :, 40:].repeat(2, 0) for a in (q, k, v)))
-    wanted = made(q, k, v)
-    close(np.concatenate([first[0], later[0]], 1), wanted[0], 1e-5, 'in pages')
-    check(np.array_equal(later[0], later[1]) and state.lengths == [60, 60], 'with shared pages')
-    check(made.load_state(state.tobytes(), pages=pages, table=table).lengths == [60, 60], 'a saved state in pages')
-    state.truncate(50)
-    table[1, 3] = 2
-    one = [a[:, :, :1] for a in (q, k, v)]
-    refuses(lambda: state.extend(*one), ValueError, "softmax_causal: a page's number is out of range, a page is twice in a "
-            "table or gets tokens of two sequences, or the states of this kernel cannot be in pages")
-    refuses(lambda: made.load_state(state.tobytes()), ValueError, 'the state is in pages of 16 tokens; expected pages= and '
-            'table= of it')
-    refuses(lambda: made.state(2, pages=pages, table=table[:, ::2]), ValueError, 'table has to be contiguous, but has '
-            'strides [4, 2]')
-    refuses(lambda: made.state(2, pages=pages), ValueError, 'pages and table: expected both, or none of them')
-
-
-@case
 def a_path_of_a_draft_is_kept(folder):
     q, k, v = arrays(n=60, m=60)
     made = small('softmax_causal')

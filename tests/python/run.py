@@ -83,7 +83,7 @@ def cases(name, python, settings, more, link):
     folder = os.path.dirname(link)
     # parallel cases would disturb PyTorch's threads
     words = [os.path.join(HERE, name + '_cases.py'), os.path.join(os.path.dirname(python), 'attnc'), '--jobs',
-             '2' if name in ('numpy', 'stored') else '1']
+             '2' if name in ('numpy', 'stored', 'pages') else '1']
     command = [os.path.join(link, os.path.relpath(python, BUILD)), *words, *more]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                env=settings | {'TMPDIR': folder, 'PYTHONPYCACHEPREFIX': os.path.join(folder, 'bytecode'),
@@ -180,7 +180,7 @@ def all_cases(link):
     only = ['--only', options.only] if options.only else []
     part = ['--part', options.part] if options.part else []
     for name, packages, files, more in (
-            ('numpy', (), ('numpy', 'stored'), (numpy_is_all_it_needs, it_is_for_every_python)),
+            ('numpy', (), ('numpy', 'stored', 'pages'), (numpy_is_all_it_needs, it_is_for_every_python)),
             ('frameworks', FRAMEWORKS, ('torch', 'tensors', 'replace', 'flex', 'sdpa', 'transformers', 'jax', 'readme', 'train',
                                         'distributed'), (types_are_strict, types_refuse_what_is_wrong))):
         try:

@@ -16,6 +16,7 @@ mixed: NDArray[np.float32] = kernel(array, tensor, tensor, features_wq=array)
 formula: torch.Tensor = attnc.attention(tensor, tensor, tensor, weight="s * s", mask={"window": {"left": 3}})
 scored: NDArray[np.float32] = attnc.attention(array, array, array, score="s * scale", arrays={"scale": 0.5})
 token: NDArray[np.float32] = kernel.state(2, capacity=8).extend(array, array, array, lengths=[1, 1])
+pages = attnc.Pages(4, memory=np.zeros(4 * kernel.page_bytes(2), "uint8"))
 gradients = kernel.backward(array, array, array, array, array, wanted=("dq",))
 model: torch.nn.Linear = attnc.torch.replace(torch.nn.Linear(2, 2), "softmax").undo()
 
@@ -29,4 +30,5 @@ attnc.kernel("softmax", sets={})  # error: call-arg
 attnc.attention(array, array, array, wait="s")  # error: call-arg
 kernel.state(batch="1")  # error: arg-type
 kernel.load_state(None)  # error: arg-type
+attnc.Pages(4, memory=b"")  # error: arg-type
 attnc.torch.replace(tensor, "softmax")  # error: type-var

@@ -20,7 +20,7 @@ from ._array import AnyArray, Array
 from ._arrays import _HALVES, _is, _is_number
 from ._call import Binding, MaskTiles, Outputs, check_threads, tiles_without_kernel
 from ._compiler import Source, Spec, SpecError
-from ._pages import Pages
+from ._pages import page_bytes, Pages
 from ._repeat import Saved
 from ._state import State, loaded
 from ._stored import Stored
@@ -513,6 +513,15 @@ class Kernel:
         check_threads(threads)
         return State(self, self._with_state(), batch, capacity, start, rewind, foldable, self._seed(seed),
                      threads, self._given(parameters), pages, table)
+
+    def page_bytes(self, heads: int, kv_heads: int | None = None, *, key_heads: int = 0, tokens: int = 128) -> int:
+        """The bytes of a page of attnc.Pages(…, tokens) for a state of this kernel.
+
+        heads, kv_heads, key_heads: the heads of q, the heads of v (the default: as many as q has), and the heads of q and
+            k if v has more; 0: it has no more
+
+        Raises ValueError if states of this kernel cannot be in pages."""
+        return page_bytes(self._with_state(), heads, heads if kv_heads is None else kv_heads, key_heads, tokens)
 
     def load_state(self, data: bytes, *, capacity: int = 4096, pages: Pages | None = None, table: Array | None = None,
                    seed: int | None = None, threads: int | None = None, **parameters: Array | float) -> State:
