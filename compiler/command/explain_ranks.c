@@ -188,7 +188,7 @@ static bool print_needs(const struct shared *s)
     const struct spec *const spec = s->unit->spec;
     const struct distances *const d = &s->unit->distances;
     const int64_t open = mask_open_keys(spec->mask);
-    const bool of_states = s->c && !s->whole && !mask_shows_earlier_keys(spec->mask),
+    const bool of_states = s->c && !s->whole && !spec_sums_earlier_keys(spec),
                served = of_states ? spec->emit & EMIT_DECODE : spec->emit & EMIT_STATISTICS;
     if (of_states && d->period == 0 && (d->after > 0 || d->open_keys > 0)) {
         printf("  several ranks refuse this form, whose queries see later keys: use algorithm: quadratic\n");

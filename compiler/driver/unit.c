@@ -260,9 +260,8 @@ static bool may_show_same_keys(const struct mask *mask)
 static bool can_sum_keys(const struct spec *spec)
 {
     return spec->emit & EMIT_STATISTICS && !(spec->emit & EMIT_DECODE) && adds_up(spec) && !spec->linformer &&
-           !spec_has_storage(spec) && spec->similarity.kind != SIMILARITY_SOFTMAX &&
-           spec->algorithm != ALGORITHM_QUADRATIC &&
-           (may_show_same_keys(spec->mask) || mask_shows_earlier_keys(spec->mask));
+           spec->similarity.kind != SIMILARITY_SOFTMAX && spec->algorithm != ALGORITHM_QUADRATIC &&
+           (may_show_same_keys(spec->mask) || spec_sums_earlier_keys(spec));
 }
 
 /* Whether such a call needs positions that count from problem.first_key. */
@@ -294,7 +293,7 @@ static void count_in_parts(struct unit *p, struct diagnostics *d)
     struct spec *const spec = arena_alloc(p->arena, sizeof *spec);
     *spec = *p->spec;
     spec->in_parts = true;
-    if (!of_keys && sums_name_positions(p) && mask_shows_earlier_keys(spec->mask)) {
+    if (!of_keys && sums_name_positions(p) && spec_sums_earlier_keys(spec)) {
         spec->key_mask = part_of_mask(p, true);
         spec->order_mask = part_of_mask(p, false);
     }
@@ -335,7 +334,7 @@ static void take_key_sums(struct unit *p)
     const bool can = can_sum_keys(spec) && (spec->in_parts || !weight_names_positions(spec)) &&
                      distances_of(p->graph).period == 1;
     p->sums_whole = can && emit_sums_whole(p->version, p->versions, p->backward, p->backwards);
-    p->sums_keys = p->sums_whole || (can && mask_shows_earlier_keys(spec->mask) &&
+    p->sums_keys = p->sums_whole || (can && spec_sums_earlier_keys(spec) &&
                                      emit_sums_earlier(p->version, p->versions, p->backward, p->backwards));
     if (p->sums_keys) p->outer_chunk = 1;
     if (p->sums_keys && !p->sums_whole) p->distances.open_keys = mask_open_keys(spec->mask);

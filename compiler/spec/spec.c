@@ -134,6 +134,12 @@ bool mask_shows_earlier_keys(const struct mask *mask)
     return shows && order;
 }
 
+bool spec_sums_earlier_keys(const struct spec *spec)
+{
+    return mask_shows_earlier_keys(spec->mask) ||
+           (spec_has_storage(spec) && spec->mask && spec->mask->kind == MASK_CAUSAL);
+}
+
 int64_t mask_open_keys(const struct mask *mask)
 {
     if (!mask || !mask_shows_earlier_keys(mask)) return 0;

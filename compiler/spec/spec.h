@@ -222,6 +222,9 @@ const struct mask *mask_requires(const struct mask *mask, enum mask_kind kind);
 bool mask_shows_earlier_keys(const struct mask *mask);
 bool mask_is_of_order(const struct mask *mask);
 int64_t mask_open_keys(const struct mask *mask);
+/* Whether parts of a sequence pass sums over earlier keys on. Under `causal`, they pass a state on instead, which
+   cannot be made with `storage`. (spec.c) */
+bool spec_sums_earlier_keys(const struct spec *spec);
 
 /* The kind of statistics that forward returns (enum attn_statistics of attnrt.h). spec_has_logarithms returns
    whether they are logarithms. (spec.c) */

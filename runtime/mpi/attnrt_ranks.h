@@ -54,9 +54,10 @@ size_t attn_ranks_workspace(const struct attn_transport *transport, const struct
      of heads. Their bytes do not depend on the number of tokens. If each rank's keys begin at a multiple of 4 tile_k
      keys (`attnc explain`), `out` has the bits of NAME_forward on one rank, else it is equal up to rounding. With
      problem.foldable, ranks sum their keys at the same time, and the bits depend on how keys are divided.
-     With `causal` and `lengths` or `prefix` (`all: [causal, lengths]`), sums over earlier keys go to the next rank
-     only, n_q must equal n_k, and `out` is equal up to rounding. If all queries also see the keys of a prefix (`any:
-     [causal, prefix]`), the sums over these keys go back to the ranks that have some of them.
+     With `causal` and `lengths` or `prefix` (`all: [causal, lengths]`), and with `causal` and `storage`, sums over
+     earlier keys go to the next rank only, n_q must equal n_k, and `out` is equal up to rounding. If all queries also
+     see the keys of a prefix (`any: [causal, prefix]`), the sums over these keys go back to the ranks that have some
+     of them.
    - Another kernel with `emit: [forward, statistics]` sends keys and values from rank to rank, and merges results. The
      last query of all ranks is at the last key. Keys that no query of a rank sees are neither sent there nor computed,
      as far as distances, a prefix, `lengths`, `document` and `blocks` tell. With 16-bit elements, each merge rounds.
@@ -68,10 +69,9 @@ size_t attn_ranks_workspace(const struct attn_transport *transport, const struct
 
    Returns 0, an error of forward or of extend, or
    - ATTN_EPROBLEM: the ranks have different kernels, batches, numbers of heads, seeds, `document` or `lengths`
-   - ATTN_EFOLD: the kernel has none of these, or has `storage` and passes states or sums, or its results for different
-     keys cannot be merged: 'delta' changes the values, or an array has no rows of the rank's keys; or, with
-     problem.foldable, states of the kernel cannot be joined; or a linear form names the number of a sequence, and there
-     are several
+   - ATTN_EFOLD: the kernel has none of these, or its results for different keys cannot be merged: 'delta' changes the
+     values, or an array has no rows of the rank's keys; or, with problem.foldable, states of the kernel cannot be
+     joined; or a linear form names the number of a sequence, and there are several
    - ATTN_ELENGTH: positions count by blocks, and a run does not begin with a block. `blocks` counts those of queries
      and of keys
    - ATTN_ERANKS: a message was not delivered */

@@ -87,9 +87,9 @@ void prefix_place(struct sums *x, unsigned char *at)
 
 /* ---- parts of the tokens ---- */
 
-static void *row_of(const struct sums *x, const void *array, const struct attn_strides *s, int64_t row)
+static void *row_of(const void *array, const struct attn_strides *s, int64_t row, enum attn_dtype dtype)
 {
-    const int64_t bytes = row * s->row * (int64_t)attn_dtype_size(x->call->kernel->dtype);
+    const int64_t bytes = row * s->row * (int64_t)attn_dtype_size(dtype);
     return array ? (unsigned char *)(uintptr_t)array + bytes : NULL;
 }
 
@@ -105,14 +105,14 @@ static struct tokens part_of_tokens(const struct sums *x, const struct tokens *a
     t.problem.n_k = n_k;
     t.problem.first_key += first;
     t.problem.query_start = n_q == n_k ? NULL : x->prefix.starts;
-    t.arrays.q = row_of(x, all->arrays.q, &p->q, first);
-    t.arrays.k = row_of(x, all->arrays.k, &p->k, first);
-    if (!kernel->values_are_keys) t.arrays.v = row_of(x, all->arrays.v, &p->v, first);
-    t.arrays.out = row_of(x, all->arrays.out, &p->out, first);
-    t.dout = row_of(x, all->dout, &p->dout, first);
-    t.dq = row_of(x, all->dq, &p->dq, first);
-    t.dk = row_of(x, all->dk, &p->dk, first);
-    t.dv = row_of(x, all->dv, &p->dv, first);
+    t.arrays.q = row_of(all->arrays.q, &p->q, first, kernel->dtype);
+    t.arrays.k = row_of(all->arrays.k, &p->k, first, kernel->key_dtype);
+    if (!kernel->values_are_keys) t.arrays.v = row_of(all->arrays.v, &p->v, first, kernel->value_dtype);
+    t.arrays.out = row_of(all->arrays.out, &p->out, first, kernel->dtype);
+    t.dout = row_of(all->dout, &p->dout, first, kernel->dtype);
+    t.dq = row_of(all->dq, &p->dq, first, kernel->dtype);
+    t.dk = row_of(all->dk, &p->dk, first, kernel->dtype);
+    t.dv = row_of(all->dv, &p->dv, first, kernel->dtype);
     if (p->statistics)
         t.problem.statistics = (unsigned char *)p->statistics +
                                first * p->statistics_at.row * (kernel->dtype == ATTN_F64 ? 8 : 4);

@@ -54,9 +54,6 @@ static int check_call(const struct attn_transport *t, const struct attn_kernel *
     if (!error && mine->batch > 0 && mine->heads > 0 &&
         ((mine->n_q > 0 && (!a->q || !a->out)) || (mine->n_k > 0 && (!a->k || (!a->v && !kernel->values_are_keys)))))
         error = ATTN_EPOINTER;
-    const bool travels = !error && !chain_serves(kernel, filled) && !total_serves(kernel) &&
-                         !chain_of_keys_serves(kernel);
-    if (!error && kernel_stores(kernel) && !travels) error = ATTN_EFOLD; /* states and sums take rows of `dtype` */
     if (!error)
         error = chain_serves(kernel, filled)   ? chain_check(kernel, filled)
                 : chain_of_keys_serves(kernel) ? chain_backward_check(kernel, filled)

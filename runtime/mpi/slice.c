@@ -131,7 +131,8 @@ int slice_make(const struct slicing *s, int64_t n, const struct arrays *arrays, 
                struct slice *slice)
 {
     const struct attn_problem *const p = &s->whole;
-    const size_t size = attn_dtype_size(s->kernel->dtype);
+    const size_t size = attn_dtype_size(s->kernel->dtype), of_key = attn_dtype_size(s->kernel->key_dtype),
+                 of_value = attn_dtype_size(s->kernel->value_dtype);
     const int64_t members = p->heads / (p->kv_heads ? p->kv_heads : 1), together = heads_together(p),
                   b = n / s->of_sequence, first = n % s->of_sequence * s->heads, left = p->kv_heads - first,
                   heads = left < s->heads ? left : s->heads;
@@ -148,8 +149,8 @@ int slice_make(const struct slicing *s, int64_t n, const struct arrays *arrays, 
         slice->problem.statistics = (void *)(uintptr_t)row_of(p->statistics, &p->statistics_at, b, part.first_head,
                                                               s->kernel->dtype == ATTN_F64 ? 8 : 4);
     slice->arrays.q = row_of(arrays->q, &p->q, b, first * members / together, size);
-    slice->arrays.k = row_of(arrays->k, &p->k, b, first / together, size);
-    slice->arrays.v = s->kernel->values_are_keys ? arrays->v : row_of(arrays->v, &p->v, b, first, size);
+    slice->arrays.k = row_of(arrays->k, &p->k, b, first / together, of_key);
+    slice->arrays.v = s->kernel->values_are_keys ? arrays->v : row_of(arrays->v, &p->v, b, first, of_value);
     slice->arrays.out = (void *)(uintptr_t)row_of(arrays->out, &p->out, b, part.first_head, size);
     slice->params = NULL;
     if (!params || !memory || !s->kernel->params) return 0;

@@ -206,6 +206,29 @@ def states_that_processes_sum_apart_can_be_joined(folder):
 
 
 @case
+def processes_take_stored_keys(folder):
+    made = [small('linear_elu', storage='{k: f16, v: i8}', mask=mask, **more)
+            for mask in ('causal', 'none', '{all: [causal, lengths]}') for more in ({'block': 8}, {'algorithm': 'quadratic'})]
+    for kernel in made: kernel._with_ranks()
+    check([kernel._with_ranks().has_key_sums() for kernel in made] == [True, False] * 3, 'sums')
+    for count in 3, 7:
+        def work(rank):
+            rng, runs, parallel = torch.Generator().manual_seed(5), RUNS[count], attnc.torch.ContextParallel()
+            q, k, v = [torch.randn(2, heads, sum(runs), 8, generator=rng) for heads in (4, 2, 2)]
+            inputs = q, k.half(), attnc.quantize(v, 'i8').rows
+            for kernel in made:
+                given = {p.keyword: torch.tensor([50, 21], dtype=torch.int32) for p in kernel.parameters}
+                with parallel: out = kernel(*[parts(a, 2, runs, rank) for a in inputs], **given)
+                close(out, parts(kernel(*inputs, **given), 2, runs, rank), 1e-5, repr(kernel))
+                with parallel: said = raised(lambda: kernel(inputs[0].requires_grad_(), *inputs[1:], **given))
+                check(said is not None and 'have no gradients' in said[1], said)
+                inputs[0].requires_grad_(False)
+        place = os.path.join(folder, str(count))
+        os.mkdir(place)
+        in_processes(count, place, work)
+
+
+@case
 def processes_have_the_lists_of_their_own_queries(folder):
     kernel = small({'name': 'listed', 'similarity': {'softmax': {'modify': 's * heat[h]'}},
                     'arrays': {'heat': {'shape': ['H'], 'learned': True}},

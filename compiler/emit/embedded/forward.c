@@ -128,7 +128,8 @@ static int64_t tasks_of_sums(const struct attn_problem *p, const struct version 
 /* Member key_sums of struct attn_kernel. */
 static size_t key_sums(const struct attn_problem *problem)
 {
-    if (!problem || attn_problem_check(problem, HEAD_DIM, VALUE_DIM, NULL)) return 0;
+    struct attn_problem filled;
+    if (!problem || CHECK_GIVEN(problem, HEAD_DIM, VALUE_DIM, &filled)) return 0;
     const struct version this = version_of_sums();
     const size_t of_head = (size_t)(tasks_of_sums(problem, &this) * this.outer_bytes),
         bytes = bytes_times(bytes_times(of_head, problem->kv_heads), problem->batch);

@@ -481,8 +481,6 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
                 return _autograd.attend(Way(kernel, key, again, False), seed, q, k, v, given)
             return again.call(q, k, v, given, None, seed)  # type: ignore[no-any-return]
     if parallel.now is not None:
-        if kernel._binding.takes_stored:
-            _autograd.refuse_parallel(f"{kernel.name} has 'storage', and")
         made: Tensor = parallel.now.call(kernel, lambda: _call(kernel, None, q, k, v, seed, out, threads, given))
         return made
     return _call(kernel, key, q, k, v, seed, out, threads, given)
