@@ -80,11 +80,11 @@ class Post:
         return sum(n for (r, t), n in self.sent.items() if t in tags and rank in (None, r))
 
 
-def built(folder, sources):
-    """Returns the command's output file: a shared library of attn_ranks_…"""
+def built(folder, sources, compiler=('cc', '-O1', '-g')):
+    """Returns the command for a shared library of attn_ranks_…"""
     own = os.path.join(RUNTIME, 'mpi')
     # Short pieces, so that a run has several.
-    return ['cc', '-O1', '-g', '-DATTN_RANKS_PIECE=32', '-fPIC', '-shared', '-I', RUNTIME, '-I', own, '-o',
+    return [*compiler, '-DATTN_RANKS_PIECE=32', '-fPIC', '-shared', '-I', RUNTIME, '-I', own, '-o',
             os.path.join(folder, 'ranks.so'),
             *(os.path.join(own, f) for f in sorted(os.listdir(own)) if f.endswith('.c') and f != 'mpi.c'),
             *sources, '-lm']

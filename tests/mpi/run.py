@@ -2,7 +2,8 @@
 """Compares attn_ranks_… on several ranks with one rank and with definitions.py.
 
 Most cases have ranks that are threads of this process, with a transport in Python that counts bytes. A few run under
-mpirun if there is one."""
+mpirun if there is one. With --sanitize, AddressSanitizer and UBSan check kernels and attn_ranks_…; a report ends the
+program."""
 import ctypes
 import os
 import shutil
@@ -20,9 +21,10 @@ import yaml
 import definitions
 import draw_spec
 import many_specs
-from kernel import RUNTIME, Made, Objects, Problem, State, best_target, compiled, done_well, inputs, runtime_sources
+from kernel import (RUNTIME, SANITIZED, Kernel, Made, Objects, Problem, State, best_target, compiled, done_well, inputs,
+                    runtime_sources)
 from ranks import TAGS, Call, Post, Ranks, aligned, backward, built, calls_of, extend, forward, run_all, share, together
-from suite import Failure, Skip, Suite, check, compiler
+from suite import Failure, Skip, Suite, check, compiler, execute
 
 IDENTITY, ROWS = {'linear': {'features': 'identity'}}, {'shape': ['B', 'H', 'Nk']}
 # Linear forms, whose states travel from rank to rank: (keys of the spec, sizes B, H, G).
@@ -48,6 +50,29 @@ LINEAR = {
 RUNS = [[150], [75, 75], [64, 86], [1, 0, 149], [0, 33, 100, 17], [10, 0, 0, 70, 31, 1, 38], [150, 0, 0]]
 
 
+def checked_by_sanitizers():
+    """Returns a compiler whose code AddressSanitizer and UBSan check in this process."""
+    return [compiler('clang'), '-O0', '-g1', *SANITIZED, '-shared-libasan', '-fPIC', '-w']
+
+
+def start_with_sanitizers():
+    """Starts this program again with the library of AddressSanitizer, which has to be loaded first."""
+    library = execute([compiler('clang'), '-print-file-name=libclang_rt.asan-%s.so' % os.uname().machine]).stdout.strip()
+    check(os.path.isabs(library), 'there is no library of AddressSanitizer')
+    options = os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0'   # Python leaks
+    os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | {'LD_PRELOAD': library, 'ASAN_OPTIONS': options})
+
+
+def compiled_kernel(suite, folder):
+    if not suite.options.sanitize:
+        return compiled(suite, os.path.join(folder, 'k.yaml'), folder, best_target(), '-O0', compiler('clang'))
+    done_well([suite.attnc, 'k.yaml', '-o', folder, '--target', best_target()], folder)
+    line = checked_by_sanitizers()
+    done_well([*line, '-shared', '-I', RUNTIME, '-I', folder, 'k.c', *suite.objects.of('sanitized', line, runtime_sources()),
+               '-lm', '-o', 'k.so'], folder)
+    return Kernel(os.path.join(folder, 'k.so'), 'k')
+
+
 def kernel_of(suite, keys):
     """Returns a kernel and its spec. Cases with the same spec share the kernel."""
     spec = {'name': 'k', 'mask': 'causal', 'shape': {'head_dim': 8, 'value_dim': 12}, 'dtype': 'f32',
@@ -59,7 +84,7 @@ def kernel_of(suite, keys):
         os.makedirs(folder)
         with open(os.path.join(folder, 'k.yaml'), 'w') as f:
             f.write(text)
-        return compiled(suite, os.path.join(folder, 'k.yaml'), folder, best_target(), '-O0', compiler('clang'))
+        return compiled_kernel(suite, folder)
     return suite.kernels.once(text, make), definitions.load(os.path.join(folder, 'k.yaml'))
 
 
@@ -68,7 +93,8 @@ def library(suite):
 
 
 def made_library(suite):
-    done_well(built(suite.folder, runtime_sources()), suite.folder)
+    line = [checked_by_sanitizers()] if suite.options.sanitize else []
+    done_well(built(suite.folder, runtime_sources(), *line), suite.folder)
     return Ranks(os.path.join(suite.folder, 'ranks.so'))
 
 
@@ -265,6 +291,18 @@ STORED = {
     'keys': ({'storage': {'k': 'i8_64'}, 'shape': {'head_dim': 64}, 'prepare': ['rope']}, (1, 2, 2)),
     'keys-as-values': ({'storage': {'k': 'q8_0'}, 'shape': {'head_dim': 64, 'value_dim': 32, 'values': 'keys'}}, (1, 4, 1)),
 }
+# Linear forms, whose sums are made from such keys and values.
+STORED_LINEAR = {'algorithm': 'linear', 'similarity': {'linear': {'features': 'elu_plus_one'}}}
+STORED |= {name: (STORED_LINEAR | keys, sizes) for name, (keys, sizes) in {
+    'linear': ({'storage': {'k': 'f16', 'v': 'f16'}}, (2, 4, 2)),
+    'linear-rope': ({'storage': {'k': 'i8', 'v': 'bf16'}, 'prepare': ['rope']}, (1, 4, 2)),
+    'linear-whole': ({'storage': {'k': 'q8_0', 'v': 'q4_0'}, 'mask': 'none'}, (2, 4, 2)),
+    'linear-values': ({'storage': {'v': 'i8_32'}, 'mask': 'lengths'}, (2, 2, 1)),
+    'linear-keys': ({'storage': {'k': 'fp8'}, 'mask': {'all': ['causal', 'lengths']}}, (2, 4, 2)),
+    'linear-open': ({'storage': {'k': 'q8_0', 'v': 'f16'}, 'mask': {'any': ['causal', {'prefix': {'length': 40}}]}}, (1, 4, 2)),
+    'linear-keys-as-values': ({'storage': {'k': 'q8_0'}, 'shape': {'head_dim': 64, 'value_dim': 32, 'values': 'keys'}}, (1, 4, 1)),
+    'linear-auto': ({'storage': {'k': 'f16'}, 'algorithm': 'auto'}, (1, 2, 2)),
+}.items()}
 BACKWARD = 'full', 'causal', 'window-f16', 'two-sided', 'sum', 'power', 'undivided', 'pairs-bf16', 'per-query', 'learned', *[name for name in RING if name in list(RING)[list(RING).index('document'):]]
 RING_TOLERANCE = {'f32': 3e-6, 'f64': 1e-13, 'f16': 4e-3, 'bf16': 3e-2}
 
@@ -289,18 +327,6 @@ QUADRATIC = {'similarity': 'softmax', 'algorithm': 'quadratic', 'emit': ['forwar
 def emit_of(name):
     return ['forward', 'statistics'] + ['backward'] * (name in BACKWARD)
 
-# Linear forms, whose sums are made from such keys and values.
-STORED_LINEAR = {'algorithm': 'linear', 'similarity': {'linear': {'features': 'elu_plus_one'}}}
-STORED |= {name: (STORED_LINEAR | keys, sizes) for name, (keys, sizes) in {
-    'linear': ({'storage': {'k': 'f16', 'v': 'f16'}}, (2, 4, 2)),
-    'linear-rope': ({'storage': {'k': 'i8', 'v': 'bf16'}, 'prepare': ['rope']}, (1, 4, 2)),
-    'linear-whole': ({'storage': {'k': 'q8_0', 'v': 'q4_0'}, 'mask': 'none'}, (2, 4, 2)),
-    'linear-values': ({'storage': {'v': 'i8_32'}, 'mask': 'lengths'}, (2, 2, 1)),
-    'linear-keys': ({'storage': {'k': 'fp8'}, 'mask': {'all': ['causal', 'lengths']}}, (2, 4, 2)),
-    'linear-open': ({'storage': {'k': 'q8_0', 'v': 'f16'}, 'mask': {'any': ['causal', {'prefix': {'length': 40}}]}}, (1, 4, 2)),
-    'linear-keys-as-values': ({'storage': {'k': 'q8_0'}, 'shape': {'head_dim': 64, 'value_dim': 32, 'values': 'keys'}}, (1, 4, 1)),
-    'linear-auto': ({'storage': {'k': 'f16'}, 'algorithm': 'auto'}, (1, 2, 2)),
-}.items()}
 
 def ring(folder, suite, name):
     keys, (B, H, G) = RING[name]
@@ -335,6 +361,7 @@ def stored(folder, suite, name):
             post = Post(len(runs))
             out = forward(ranks, kernel, P, q, k, v, pairs, post, foldable=len(runs) % 2 if about.key_sums else 0)
             worst = max(worst, close('out with runs %s' % pairs, out, one, RING_TOLERANCE[spec['dtype']]))
+            if about.key_sums: check(not post.bytes_of('keys'), 'keys were sent')
             arrays = [kernel.as_stored(np.zeros(x.shape, kernel.dtype), which) for x, which in ((k, 'k'), (v, 'v'))]
             row = sum(-(-x[:, :, 0].nbytes // 64) * 64 for x in arrays[:2 - about.values_are_keys])
             if not about.params: check(post.bytes_of('keys') <= (len(runs) - 1) * n_k * row, 'too many bytes')
@@ -359,7 +386,6 @@ def sent_rows(folder, suite, name):
                                  ({'document': place // 100}, 40 + 60 + 60, 0)],
             'lengths': [({'lengths': np.array([45, 10, 3])}, 2 * 45, 0), ({'lengths': np.zeros(3)}, 0, 0)],
             # 150 keys are 10 blocks. Ranks have blocks 0-2, 3-5 and 6-9
-            if about.key_sums: check(not post.bytes_of('keys'), 'keys were sent')
             'blocks': [({'blocks': lists(*range(10))}, 0, 0), ({'blocks': lists(0, 1, 2, 0, 0, 0, 6, 7, 8, 9)}, 16, 0),
                        ({'blocks': lists(2, 1, 0, 3, 4, 1, 4, 4, 2, 9)}, 32 + 16 + 16, 0)],
             'prefix-lm': [({}, 40 + 100, 0)], 'prefix': [({}, 40 + 40 + 37 + 37, 0)]}[name]:
@@ -697,7 +723,7 @@ def first_drawn(suite, folder, tries, numbers, change, fits):
         os.mkdir(place)
         with open(place + '/k.yaml', 'w') as f: yaml.safe_dump(d['spec'], f, sort_keys=False)
         try:
-            kernel = compiled(suite, place + '/k.yaml', place, best_target(), '-O0', compiler('clang'))
+            kernel = compiled_kernel(suite, place)
         except Failure:   # many_specs.py tests refusals
             continue
         if fits(kernel.about) and not kernel.about.values_are_keys:
@@ -908,8 +934,17 @@ def processes(folder, suite, which):
                 close('%s with runs %s' % (name, runs), got, one, tolerance if name == 'out' else CHAIN_TOLERANCE['f32'])
 
 
+def sanitized(folder, suite, pattern):
+    """Runs a few cases under AddressSanitizer and UBSan."""
+    done = execute([sys.executable, __file__, suite.attnc, '--sanitize', '--only', pattern], cwd=folder, timeout=600)
+    check(done.returncode == 0, (done.stdout + done.stderr)[-5000:])
+
+
 def main():
-    suite = Suite(__doc__.split('\n\n')[0])
+    if '--sanitize' in sys.argv and 'libclang_rt.asan' not in os.environ.get('LD_PRELOAD', ''): start_with_sanitizers()
+    suite = Suite(__doc__.split('\n\n')[0], lambda parser: parser.add_argument(
+        '--sanitize', action='store_true', help='check the C of ranks and of kernels with AddressSanitizer and UBSan'))
+    os.environ.pop('LD_PRELOAD', None)   # compilers run without it
     suite.objects, suite.kernels = Objects(suite.folder), Made()
     for name in LINEAR:
         suite.case('linear-' + name, linear, suite, name)
@@ -945,6 +980,8 @@ def main():
         suite.case('errors-backward-' + name, backward_errors, suite, name)
     for name in ERRORS:
         suite.case('errors-' + name, errors, suite, name)
+    if not suite.options.sanitize:
+        suite.case('sanitized', sanitized, suite, 'random-*[012]')
     for name in MPI:
         suite.case('mpirun-' + name, processes, suite, name)
     return suite.run()
