@@ -5227,14 +5227,24 @@ static void move_row(const struct attn_problem *p, const struct places *at, int6
                 f.at[a] + g * f.strides[a].head + from_row * f.strides[a].row, (size_t)row_bytes_of[a]);
 }
 
-/* Returns whether the pages of a sequence's tokens from `first` to `last` - 1 are valid. */
-static int pages_valid(const struct attn_problem *p, int64_t b, int64_t first, int64_t last)
+/* Returns whether rows of a sequence's tokens from `first` to `last` - 1 can move to pages of the tokens before `end`:
+   their
+   pages are valid, and no other place of the table has a page that is written. */
+static int pages_valid(const struct attn_problem *p, const struct places *at, int64_t b, int64_t first, int64_t end,
+    int64_t last)
 {
     const struct attn_pages *const g = p->pages;
     int valid = g->base && g->table && (last + g->tokens - 1) / g->tokens <= g->row && (uintptr_t)g->base % 64 == 0 &&
-        g->bytes >= bytes_of_page(p, NULL);
-    for (int64_t x = first / g->tokens; valid && x * g->tokens < last; x++)
-        valid = g->table[b * g->row + x] >= 0 && g->table[b * g->row + x] < g->count;
+        g->bytes % 64 == 0 && g->bytes >= bytes_of_page(p, NULL);
+    for (int64_t x = first / g->tokens; valid && x * g->tokens < last; x++) {
+        const int32_t page = g->table[b * g->row + x];
+        int64_t times = 0;
+        for (int64_t s = 0; s < p->batch && x * g->tokens < end; s++) {
+            const int64_t pages = min((at->sequence[s].length + g->tokens - 1) / g->tokens, g->row);
+            for (int64_t y = 0; y < pages; y++) times += g->table[s * g->row + y] == page;
+        }
+        valid = page >= 0 && page < g->count && times < 2;
+    }
     return valid;
 }
 
@@ -5258,7 +5268,7 @@ int softmax_mla_state_keep(const struct attn_problem *problem, void *state, int6
     const int64_t length = s.draft + count;
     if (length > s.start && length < softmax_mla_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
     if (moves && s.first > s.start && s.draft < s.first + 0) return ATTN_ELENGTH; /* rows have left the state */
-    if (moves && problem->pages && !pages_valid(problem, sequence, s.draft, s.length)) return ATTN_EPAGES;
+    if (moves && problem->pages && !pages_valid(problem, &at, sequence, s.draft, length, s.length)) return ATTN_EPAGES;
     for (int64_t k = 0; k < count; k++)
         if (path[k] != k) move_row(problem, &at, sequence, s.draft + path[k], s.draft + k);
     return softmax_mla_state_truncate(problem, state, sequence, length);
@@ -5512,6 +5522,56 @@ static int fill_pages(struct growth *g, const struct appending *x)
 
 /* Returns the number of pages that contain n tokens. */
 static int64_t pages_of(const struct attn_pages *g, int64_t n) { return (n + g->tokens - 1) / g->tokens; }
+
+/* The memory of an array, up to `end`. */
+struct span {
+    uintptr_t first, end;
+};
+
+static int overlap(struct span a, struct span b) { return a.first < b.end && b.first < a.end; }
+
+static struct span span_of(const void *memory, size_t bytes)
+{
+    const uintptr_t first = (uintptr_t)memory;
+    return (struct span){first, memory ? first + bytes : first};
+}
+
+/* Returns the memory of q, k, v or out. */
+static struct span span_of_array(const struct call *call, const void *array, const struct attn_strides *s,
+    int64_t heads, int64_t dim)
+{
+    const int64_t batch = call->p.cu_seqlens ? 1 : call->p.batch,
+        last = (batch - 1) * s->batch + (heads - 1) * s->head + (call->p.n_q - 1) * s->row;
+    return span_of(array, (size_t)(last + dim) * sizeof *call->q);
+}
+
+/* Returns whether pages are apart from the other memory of a call: all pages from what it writes, and the pages that it
+   writes also from what it reads. */
+static int pages_apart(const struct call *call, const struct places *at, const void *workspace, size_t bytes)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct attn_pages *const g = p->pages;
+    const struct span span[] = {span_of(g->table, (size_t)(p->batch * g->row) * sizeof *g->table),
+        span_of_array(call, call->q, &p->q, p->key_heads ? p->key_heads : p->heads, 576),
+        span_of_array(call, call->k, &p->k, heads_of_keys(p), 576),
+        span_of_array(call, call->out, &p->out, p->heads, 512),
+        span_of(at->header, (size_t)at->header->bytes), span_of(workspace, bytes)};
+    const int spans = (int)(sizeof span / sizeof *span), written = spans - 3;
+    const struct span all = span_of(g->base, (size_t)g->count * g->bytes);
+    int any = 0;
+    for (int s = 0; s < spans; s++) any |= overlap(span[s], all);
+    for (int64_t b = 0; any && b < p->batch; b++) {
+        const int64_t n = new_tokens_of(p, b), length = at->sequence[b].length;
+        for (int64_t x = 0; x < min(pages_of(g, length + n), g->row); x++) {
+            const int32_t page = g->table[b * g->row + x];
+            if (page < 0 || page >= g->count) continue;
+            const struct span one = span_of((const unsigned char *)g->base + (size_t)page * g->bytes, g->bytes);
+            for (int s = n > 0 && x >= length / g->tokens ? 0 : written; s < spans; s++)
+                if (overlap(span[s], one)) return 0;
+        }
+    }
+    return 1;
+}
 
 /* Checks the pages of a call, before anything is written. For each page, `list` gets the sequence that writes it and
    the last sequence that has it. Returns 0 or an error. */
@@ -5941,6 +6001,7 @@ int softmax_mla_extend(const struct attn_problem *problem, const struct softmax_
     struct growth *const growth = (struct growth *)workspace;
     struct job *const job = (struct job *)(void *)(growth + call.p.batch);
     if (x.pages) {
+        if (!pages_apart(&call, &at, workspace, all ? all : first + bytes * (size_t)x.threads)) return ATTN_EPOINTER;
         unsigned char *const lists = (unsigned char *)workspace + bytes_of_growths(problem);
         error = check_pages(problem, &at,
             (int32_t *)(void *)(lists - whole_lines(bytes_times(2 * sizeof(int32_t), x.pages->count))));

@@ -22,7 +22,7 @@ enum attn_error {
                              key_heads, or query_start is out of range. With 'delta' or key_heads, heads must equal
                              kv_heads */
     ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL, or an output is also
-                             another array of the call */
+                             another array of the call, or a page is also in other memory of the call */
     ATTN_EPARAM = -3,     /* a parameter that the kernel needs is NULL */
     ATTN_EWORKSPACE = -4, /* workspace_bytes is smaller than NAME_workspace() says */
     ATTN_ESIZE = -5,      /* a product of sizes overflows */
@@ -49,7 +49,7 @@ enum attn_error {
     ATTN_ERANKS = -17,    /* a message between ranks was not delivered (attnrt_ranks.h) */
     ATTN_EPAGES = -18     /* one of these:
                              - a page of a sequence has a number out of range, is twice in its table, or gets tokens of
-                               the call although another sequence has it
+                               the call, or rows of NAME_state_keep, although another sequence has it
                              - pages are too small, or have no 16 to 256 tokens
                              - this kernel's states cannot be in pages */
 };
@@ -62,7 +62,11 @@ struct attn_team {
     void (*barrier)(void); /* called inside `work`; waits for every thread of the team */
 };
 
-/* The rows of a state in pages. A page has the rows of `tokens` tokens of a sequence for all heads. */
+/* The rows of a state in pages. A page has the rows of `tokens` tokens of a sequence for all heads.
+   A call cannot know these errors, and does not find them:
+   - the memory at `base` or `table` is shorter than this struct says, or is written during the call
+   - another state has a page that gets tokens
+   - a page was freed and has tokens of others by now, and its number is in the table again */
 struct attn_pages {
     void *base;           /* page p begins at base + p * bytes. Aligned to 64 */
     size_t bytes;         /* at least NAME_page(), and a multiple of 64 */

@@ -609,6 +609,40 @@ def hostile(folder, suite, name, spec):
     return with_report(test)
 
 
+PAGED = {   # specs, the window, and the sanitizers
+    'f32': ({'mask': 'causal', 'shape': {'head_dim': 8, 'value_dim': 12}}, 0, 'address,undefined'),
+    'threads': ({'mask': 'causal', 'shape': {'head_dim': 8, 'value_dim': 12}}, 0, 'thread'),
+    'q8_0': ({'mask': 'causal', 'shape': {'head_dim': 32}, 'storage': {'k': 'q8_0', 'v': 'q8_0'}}, 0, 'address,undefined'),
+    'window': ({'mask': {'window': {'left': 40}}, 'shape': {'head_dim': 16}}, 40, 'address,undefined'),
+    'window-threads': ({'mask': {'window': {'left': 40}}, 'shape': {'head_dim': 32}, 'storage': {'k': 'q8_0', 'v': 'f16'}}, 40,
+                       'thread'),
+}
+
+
+def wrong_pages(folder, suite, name):
+    """Wrong pages are refused before anything is written, and freed pages are not read."""
+    spec, window, sanitizers = PAGED[name]
+    path = os.path.join(folder, 'paged.yaml')
+    with open(path, 'w') as f:
+        yaml.safe_dump({'name': 'paged', 'similarity': 'softmax', 'emit': ['forward', 'decode']} | spec, f, sort_keys=False)
+    done_well([suite.attnc, path, '-o', folder, '--target', 'generic' if name == 'window' else best_target()], folder)
+
+    def test(debug):
+        line = [compiler('clang'), '-O0', *debug, '-fsanitize=' + sanitizers, '-fno-sanitize-recover=all']
+        objects = suite.objects.of('pages' + sanitizers + ''.join(debug), [*line, '-DKERNEL=paged_kernel'],
+                                   [*runtime_sources(), os.path.join(HERE, 'pages_driver.c')])
+        done_well([*line, '-I', RUNTIME, 'paged.c', *objects, '-lm', '-lpthread', '-o', 'paged'], folder)
+        before = []
+        for _ in range(2):
+            done = execute([*before, os.path.join(folder, 'paged'), str(window)], timeout=300, signals=True,
+                           env=dict(os.environ, ASAN_OPTIONS='detect_leaks=1', UBSAN_OPTIONS='print_stacktrace=1'))
+            if 'unexpected memory mapping' not in done.stderr: break
+            before = ['setarch', '-R']
+        check(done.returncode == 0, done.stdout + done.stderr[-3000:])
+        return done.stdout.strip()
+    return with_report(test)
+
+
 def driver(folder, emitted, key):
     cc, flags, checks, environment = DRIVERS[key]
     environment = dict(os.environ, **environment)
@@ -684,6 +718,7 @@ def main():
     for name, spec in HOSTILE.items():
         if name in ('window', 'elu') and not WHOLE: continue   # `sinks` has a window, `hedgehog` sums of keys
         suite.case('hostile-' + name, hostile, suite, name, spec)
+    for name in PAGED: suite.case('wrong_pages-' + name, wrong_pages, suite, name)
     for name in STORED:
         suite.case('every_number-' + name, every_number, Emitted(suite, name))
     for n, (name, emitted) in enumerate(kernels.items()):

@@ -160,6 +160,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     struct job *const job = (struct job *)(void *)(growth + call.p.batch);
 #if PAGED
     if (x.pages) {
+        if (!pages_apart(&call, &at, workspace, all ? all : first + bytes * (size_t)x.threads)) return ATTN_EPOINTER;
         unsigned char *const lists = (unsigned char *)workspace + bytes_of_growths(problem);
         error = check_pages(problem, &at,
             (int32_t *)(void *)(lists - whole_lines(bytes_times(2 * sizeof(int32_t), x.pages->count))));

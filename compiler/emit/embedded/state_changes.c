@@ -112,14 +112,23 @@ static void move_row(const struct attn_problem *p, const struct places *at, int6
 }
 
 #if PAGED
-/* Returns whether the pages of a sequence's tokens from `first` to `last` - 1 are valid. */
-static int pages_valid(const struct attn_problem *p, int64_t b, int64_t first, int64_t last)
+/* Returns whether rows of a sequence's tokens from `first` to `last` - 1 can move to pages of the tokens before `end`: their
+   pages are valid, and no other place of the table has a page that is written. */
+static int pages_valid(const struct attn_problem *p, const struct places *at, int64_t b, int64_t first, int64_t end,
+    int64_t last)
 {
     const struct attn_pages *const g = p->pages;
     int valid = g->base && g->table && (last + g->tokens - 1) / g->tokens <= g->row && (uintptr_t)g->base % 64 == 0 &&
-        g->bytes >= bytes_of_page(p, NULL);
-    for (int64_t x = first / g->tokens; valid && x * g->tokens < last; x++)
-        valid = g->table[b * g->row + x] >= 0 && g->table[b * g->row + x] < g->count;
+        g->bytes % 64 == 0 && g->bytes >= bytes_of_page(p, NULL);
+    for (int64_t x = first / g->tokens; valid && x * g->tokens < last; x++) {
+        const int32_t page = g->table[b * g->row + x];
+        int64_t times = 0;
+        for (int64_t s = 0; s < p->batch && x * g->tokens < end; s++) {
+            const int64_t pages = min((at->sequence[s].length + g->tokens - 1) / g->tokens, g->row);
+            for (int64_t y = 0; y < pages; y++) times += g->table[s * g->row + y] == page;
+        }
+        valid = page >= 0 && page < g->count && times < 2;
+    }
     return valid;
 }
 
@@ -146,7 +155,7 @@ int SPEC_state_keep(const struct attn_problem *problem, void *state, int64_t seq
 #if ROWS_MOVE
     if (moves && s.first > s.start && s.draft < s.first + READ_FIRST) return ATTN_ELENGTH; /* rows have left the state */
 #if PAGED
-    if (moves && problem->pages && !pages_valid(problem, sequence, s.draft, s.length)) return ATTN_EPAGES;
+    if (moves && problem->pages && !pages_valid(problem, &at, sequence, s.draft, length, s.length)) return ATTN_EPAGES;
 #endif
     for (int64_t k = 0; k < count; k++)
         if (path[k] != k) move_row(problem, &at, sequence, s.draft + path[k], s.draft + k);
