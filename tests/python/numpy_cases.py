@@ -768,6 +768,32 @@ def sequences_grow_by_tokens(folder):
 
 
 @case
+def tokens_are_appended_without_queries(folder):
+    """A state is the same whether a call had queries or not."""
+    fewer, (q, k, v), given, _ = of_fewer_keys()
+    kernels = [(small('softmax_causal'), *arrays(n=30, m=30), {}), (small('linear_elu_decode'), *arrays(n=30, m=30), {}),
+               (fewer, q, k, v, given), (of_keys()[0], *arrays(n=30, m=30)[:2], None, {})]
+    for made, q, k, v, given in kernels:
+        def part(*some):
+            piece = lambda x: None if x is None else np.ascontiguousarray(x[:, :, slice(*some)])
+            return (piece(q), piece(k), piece(v)), {word: piece(x) for word, x in given.items()}
+
+        def extend(state, new, queries=True):
+            return state.extend(new[0][0] if queries else None, *new[0][1:], **new[1])
+        with_q, without = made.state(2, capacity=30), made.state(2, capacity=30)
+        refuses(lambda: extend(without, part(3), False), ValueError,
+                'q is None, but the first call sets the number of heads: it needs a q, which may have no rows')
+        extend(without, part(0))
+        check(extend(without, part(22), False) is None, 'a result without queries')
+        extend(with_q, part(22))
+        check(without.lengths == with_q.lengths == [22, 22], 'other lengths')
+        rows = [extend(state, part(22, 30)) for state in (with_q, without)]
+        check(np.array_equal(*rows), made.name + ': another state')
+        refuses(lambda: without.extend(None, *part(0)[0][1:], out=rows[0], **part(0)[1]), ValueError,
+                'q is None, so there is nothing to write to out or statistics')
+
+
+@case
 def states_take_rows_of_arrays(folder):
     """extend() takes the new rows of arrays with an axis Nk or Nq."""
     spec = {'name': 'rows', 'mask': 'causal', 'shape': {'head_dim': 8}, 'arrays': {

@@ -399,18 +399,20 @@ class _Call:
         return arrays
 
     def heads_of(self, q: Any, k: Any, v: Any, rows_of_q: str, rows_of_k: str, stored: bool = False) -> list[_Array]:
-        """Adds q, k and v, whose numbers of rows have these names. Checks their heads, and sets the problem's
-        key_heads. If `stored`, k and v are of the types that forward takes, else of the kernel's dtype."""
+        """Adds q, k and v, whose numbers of rows have these names, or k and v if q is None. Checks their heads, and sets
+        the problem's key_heads. If `stored`, k and v are of the types that forward takes, else of the kernel's dtype."""
         D, E, of_keys, of_values = self.binding.head_dim, self.binding.value_dim, None, None
         columns_of_k, columns_of_v = D, E
         if stored and self.binding.takes_stored:
             of_keys, of_values = self.binding.key_dtype, self.binding.value_dtype
             columns_of_k, columns_of_v = row_units(of_keys, D), row_units(of_values, E)
-        of_q, of_k = ("H", "G") if self.binding.values_are_keys else words_of_heads(q, v)
         if "H" in self.sizes:  # of a state
             of_q, of_k = ("K", "K") if "K" in self.sizes else ("H", "G")
-        arrays = [self.reads("q", q, ("B", of_q, rows_of_q, D)), self.reads("k", k, ("B", of_k, rows_of_k, columns_of_k), of_keys)]
-        arrays.append(arrays[1] if self.binding.values_are_keys else
+        else:
+            of_q, of_k = ("H", "G") if self.binding.values_are_keys else words_of_heads(q, v)
+        arrays = [] if q is None else [self.reads("q", q, ("B", of_q, rows_of_q, D))]
+        arrays.append(self.reads("k", k, ("B", of_k, rows_of_k, columns_of_k), of_keys))
+        arrays.append(arrays[-1] if self.binding.values_are_keys else
                       self.reads("v", v, ("B", "G", rows_of_k, columns_of_v), of_values))
         check_heads(self.sizes)
         self.problem.key_heads = self.sizes.get("K", 0)
@@ -545,7 +547,7 @@ class _Call:
         self.written.append(_Written(array, value is not True, like, made))
 
     def run(self, function: Callable[..., int], workspace: Callable[..., int], *arguments: Any) -> dict[str, Any]:
-        """Calls the kernel, unless all outputs are empty. Returns the outputs by name."""
+        """Calls the kernel, unless there are outputs and all are empty. Returns the outputs by name."""
         for number, written in enumerate(self.written):
             array = written.array
             others = [(other, "read") for other in self.read]
@@ -554,7 +556,7 @@ class _Call:
                 if _overlap(array, other):
                     raise ValueError(
                         f"{array.name} shares memory with {other.name}, which is {what} while {array.name} is written")
-        if any(0 not in written.array.shape for written in self.written):
+        if not self.written or any(0 not in written.array.shape for written in self.written):
             self.binding.check_fork(self.problem)
             if not self.problem.team:
                 self.binding.wait_briefly()

@@ -116,13 +116,15 @@ class State:
         key = None if None in places else key_of(self._binding, q, k, v, {}, None, threads)
         return None if key is None else (*key, *places)
 
-    def extend(self, q: AnyArray, k: Array, v: Array | None = None, *, lengths: Iterable[int] | None = None,
+    def extend(self, q: AnyArray | None, k: Array, v: Array | None = None, *, lengths: Iterable[int] | None = None,
                cu_seqlens: Iterable[int] | None = None, out: Array | None = None, statistics: bool | Array = False,
                **rows: Array) -> AnyArray:
         """Appends tokens to each sequence, and returns their attention over all tokens so far. A call may append a
         whole prompt, a part of a prompt, or a single token.
 
-        q: [B, H, n, D]; k: [B, G, n, D]; v: [B, G, n, E], as for a call of the kernel (no v if its values are the keys)
+        q: [B, H, n, D]; k: [B, G, n, D]; v: [B, G, n, E], as for a call of the kernel (no v if its values are the keys).
+            If q is None, the tokens are only appended, and the result is None. The first call sets the number of heads,
+            so it needs a q, which may have no rows.
         lengths: the number of tokens, 0 to n, to append to each sequence; rows after these are neither read nor written
         cu_seqlens: B + 1 numbers, instead of lengths. The tokens of all sequences are in one row of memory: sequence b
             has rows cu_seqlens[b] to cu_seqlens[b + 1] - 1 of q, k, v and out, which are [1, H, n, D] for n tokens in
@@ -134,7 +136,7 @@ class State:
             declared as [B, H, Nk]. All sequences get the same rows of an array without the axis B.
 
         Returns an array like q, [B, H, n, E]: the rows that a call of the kernel with the whole sequences returns
-            for these tokens. The first call sets the number of heads. If an array is wrong, nothing is appended."""
+            for these tokens. If an array is wrong, nothing is appended."""
         self.kernel._check_values(v)
         v = k if self.kernel.values_are_keys else v
         with self._lock:
@@ -148,9 +150,13 @@ class State:
             if word not in names:
                 raise TypeError(f"extend() of {self._binding.name} takes no {word}=")
         threads = self._threads
-        if threads is None and _is(q, "torch", "Tensor"):
+        if threads is None and _is(k, "torch", "Tensor"):
             threads = sys.modules["torch"].get_num_threads()
-        plain = out is None and lengths is None and cu_seqlens is None and statistics is False and not rows
+        if q is None and self._heads is None:
+            raise ValueError("q is None, but the first call sets the number of heads: it needs a q, which may have no rows")
+        if q is None and (out is not None or statistics is not False):
+            raise ValueError("q is None, so there is nothing to write to out or statistics")
+        plain = q is not None and out is None and lengths is None and cu_seqlens is None and statistics is False and not rows
         key = self._key(q, k, v, threads or 0) if plain else None
         known = self._calls.known(key) if key is not None else None
         if known is not None:
@@ -160,7 +166,7 @@ class State:
             call.in_one_row, call.sizes["B"] = True, 1
         arrays = call.heads_of(q, k, v, "n", "n")
         heads, kv_heads, n = call.sizes["H"], call.sizes["G"], call.sizes["n"]
-        target = call.writes("out", out, q, arrays[0], ("B", "H", "n", binding.value_dim))
+        target = None if q is None else call.writes("out", out, q, arrays[0], ("B", "H", "n", binding.value_dim))
         if statistics is not False:
             call.writes_statistics(statistics, q, arrays[0], "n")
         call.tokens, call.sizes["B"] = "n", self.batch
@@ -187,8 +193,10 @@ class State:
             call.keep.append(numbers)
             problem.cu_seqlens = ctypes.addressof(numbers)
         extend, state = binding.kernel.extend, _aligned(self._memory)
-        made = call.run(extend, binding.kernel.extend_workspace, *(array.address for array in arrays), target.address,
-                        state)
+        places = [*([None] if q is None else []), *(array.address for array in arrays), target and target.address]
+        made = call.run(extend, binding.kernel.extend_workspace, *places, state)
+        if target is None:
+            return None
         if key is not None:
             self._calls.keep(key, call, extend, target, q, (state,))
         return made["out"] if statistics is False else Outputs(made["out"], made["statistics"])
