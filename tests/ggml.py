@@ -97,8 +97,8 @@ class Graph:
         number = bits.view(np.int8) if kind == 'q8_0' else np.concatenate([bits & 15, bits >> 4], 1).astype(np.int8) - 8
         return (scale * number).reshape(flat.shape).astype(np.float32)
 
-    def compute(self, result, backends):
-        """Returns the result by each backend, flat."""
+    def ready(self, result):
+        """Allocates and fills the tensors. Returns the graph and its memory."""
         g = self.ggml
         graph = g('ggml_new_graph', P, P)(self.context)
         g('ggml_build_forward_expand', None, P, P)(graph, result)
@@ -107,14 +107,25 @@ class Graph:
             stored = self.stored(array, kind)
             g('ggml_backend_tensor_set', None, P, P, ctypes.c_size_t, ctypes.c_size_t)(
                 tensor, stored.ctypes.data, 0, stored.nbytes)
+        return graph, buffer
+
+    def out(self, result):
+        out = np.empty(self.ggml('ggml_nelements', L, P)(result), np.float32)
+        self.ggml('ggml_backend_tensor_get', None, P, P, ctypes.c_size_t, ctypes.c_size_t)(
+            result, out.ctypes.data, 0, out.nbytes)
+        return out
+
+    def compute(self, result, backends):
+        """Returns the result by each backend, flat."""
+        g = self.ggml
+        graph, buffer = self.ready(result)
         results = []
         for backend in backends:
-            out = np.full(g('ggml_nelements', L, P)(result), np.nan, np.float32)
-            set_or_get = ('ggml_backend_tensor_%s', None, P, P, ctypes.c_size_t, ctypes.c_size_t)
-            g(set_or_get[0] % 'set', *set_or_get[1:])(result, out.ctypes.data, 0, out.nbytes)
+            unset = np.full(g('ggml_nelements', L, P)(result), np.nan, np.float32)
+            g('ggml_backend_tensor_set', None, P, P, ctypes.c_size_t, ctypes.c_size_t)(
+                result, unset.ctypes.data, 0, unset.nbytes)
             status = g('ggml_backend_graph_compute', I, P, P)(backend, graph)
-            g(set_or_get[0] % 'get', *set_or_get[1:])(result, out.ctypes.data, 0, out.nbytes)
-            results.append((status, out))
+            results.append((status, self.out(result)))
         g('ggml_backend_buffer_free', None, P)(buffer)
         return results
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Measures what a server does: one token after many, by the type in which keys and values are stored, with ggml beside it;
+"""Measures what a server does: one token after many, by the type in which keys and values are stored, next to ggml;
 several tokens of one sequence; sequences of different lengths; sequences that share their beginning.
 
 Needs numpy, for ggml also libggml-python. The kernels are those of the Python package, made by $ATTNC. Prints tables.
