@@ -72,8 +72,8 @@ size_t attn_ranks_workspace(const struct attn_transport *transport, const struct
    - ATTN_EFOLD: the kernel has none of these, or its results for different keys cannot be merged: 'delta' changes the
      values, or an array has no rows of the rank's keys; or, with problem.foldable, states of the kernel cannot be
      joined; or a linear form names the number of a sequence, and there are several
-   - ATTN_ELENGTH: positions count by blocks, and a run does not begin with a block. `blocks` counts those of queries
-     and of keys
+   - ATTN_ELENGTH: positions count by blocks, and a run does not begin with a block. `blocks` has blocks of queries and
+     of keys. An array with an element for each block of queries (`shape: [Nq / 16]`) has blocks of queries
    - ATTN_ERANKS: a message was not delivered */
 int attn_ranks_forward(const struct attn_transport *transport, const struct attn_kernel *kernel,
                        const struct attn_problem *mine, const void *params, const void *q, const void *k, const void *v,

@@ -25,7 +25,8 @@ bool chain_of_keys_serves(const struct attn_kernel *kernel)
 static bool has_own_rows(const struct attn_kernel *kernel, const struct attn_param *p)
 {
     const bool keys = param_has_axis(p, ATTN_N_K), queries = param_has_axis(p, ATTN_N_Q);
-    return (!keys && !queries) || (keys != queries && (p->rows || (kernel->key_sums && ring_param_has_parts(p))));
+    return (!keys && !param_has_queries(p)) ||
+           (keys != queries && (p->rows || (kernel->key_sums && ring_param_has_parts(p))));
 }
 
 int chain_backward_check(const struct attn_kernel *kernel, const struct attn_problem *problem)

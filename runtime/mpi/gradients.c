@@ -38,7 +38,7 @@ int sum_gradients(const struct ranks_call *call, void *work)
         const struct attn_param *const p = &kernel->param[k];
         if (!attn_param_learned(p)) continue;
         const enum attn_dtype dtype = kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
-        const bool rows = param_has_axis(p, ATTN_N_Q) || param_has_axis(p, ATTN_N_K);
+        const bool rows = param_has_queries(p) || param_has_axis(p, ATTN_N_K);
         if (own[n] && !rows)
             error = worse_error(
                 error, sum_ranks(call->transport, own[n], (int64_t)param_elements(p, &call->problem), dtype, work));

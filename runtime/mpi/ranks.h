@@ -75,8 +75,8 @@ struct listed {
 };
 /* Returns the bytes of an array with a struct listed for each rank, or 0 if lists do not tell all keys of a query. */
 size_t listed_bytes(const struct attn_transport *t, const struct attn_kernel *kernel);
-/* Returns the number of queries that share a list, or 1 without lists. */
-int64_t listed_queries(const struct attn_kernel *kernel);
+/* Returns the number of queries at whose multiples a call has to begin, because they share lists or elements. */
+int64_t queries_of_block(const struct attn_kernel *kernel);
 
 /* ---- slices of heads (slice.c) ---- */
 
@@ -114,6 +114,9 @@ struct part {
     int64_t sequence, first_kv_head, first_head, first_query, first_key, keys;
 };
 bool param_has_axis(const struct attn_param *p, int64_t axis);
+/* Returns the number of queries that share an element along an axis, or 0 if the axis does not count queries. */
+int64_t queries_of_element(int64_t extent);
+bool param_has_queries(const struct attn_param *p); /* along any axis */
 /* Returns the number of elements of a parameter. */
 size_t param_elements(const struct attn_param *p, const struct attn_problem *problem);
 /* Writes the parameters of a part to `to`, which has slice_params_bytes bytes. The sizes of arrays are those of

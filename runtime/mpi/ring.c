@@ -26,7 +26,7 @@ static bool is_of_all_keys(const struct attn_kernel *kernel, const struct attn_p
 /* Whether a parameter has a row for each key, which travels with the key. */
 static bool travels(const struct attn_kernel *kernel, const struct attn_param *p)
 {
-    return param_has_axis(p, ATTN_N_K) && !param_has_axis(p, ATTN_N_Q) && !is_of_all_keys(kernel, p);
+    return param_has_axis(p, ATTN_N_K) && !param_has_queries(p) && !is_of_all_keys(kernel, p);
 }
 
 bool ring_param_has_parts(const struct attn_param *p)
@@ -38,11 +38,21 @@ bool ring_param_has_parts(const struct attn_param *p)
     return parts && (!rows || p->strides != ATTN_CONTIGUOUS);
 }
 
+/* Whether it has one for calls that begin with a block of queries. */
+static bool has_blocks(const struct attn_param *p)
+{
+    bool blocks = p->strides != ATTN_CONTIGUOUS && !p->tiles;
+    for (int k = 0; k < p->rank; k++) blocks &= p->shape[k] >= ATTN_N_K || queries_of_element(p->shape[k]);
+    return blocks;
+}
+
 int ring_check(const struct attn_kernel *kernel, const struct attn_problem *problem)
 {
     if (!ring_serves(kernel)) return ATTN_EFOLD;
     for (int k = 0; k < kernel->params; k++)
-        if (!is_of_all_keys(kernel, &kernel->param[k]) && !ring_param_has_parts(&kernel->param[k])) return ATTN_EFOLD;
+        if (!is_of_all_keys(kernel, &kernel->param[k]) && !ring_param_has_parts(&kernel->param[k]) &&
+            !has_blocks(&kernel->param[k]))
+            return ATTN_EFOLD;
     return problem->query_start || problem->saved || problem->first_key || problem->sink_mode ? ATTN_EPROBLEM : 0;
 }
 
@@ -356,11 +366,14 @@ void ring_limit_queries(const struct ring *x, int64_t begin, struct rows rows, i
     *first = 0;
     *end = x->own.n_q;
     if (begin + rows.first < kernel->open_keys) return;
-    const int64_t block = listed_queries(kernel); /* a call begins with a list */
+    const int64_t block = queries_of_block(kernel); /* where a call begins, also one for the queries after these */
     if (kernel->after < INT64_MAX && begin + rows.first - kernel->after > query)
         *first = least(begin + rows.first - kernel->after - query, *end);
     *first -= *first % block;
-    if (kernel->before < INT64_MAX) *end = least(*end, begin + rows.end + kernel->before - query);
+    if (kernel->before < INT64_MAX) {
+        const int64_t last = begin + rows.end + kernel->before - query;
+        *end = least(*end, last > 0 ? (last + block - 1) / block * block : last);
+    }
 }
 
 int64_t ring_part_of_queries(struct ring *x, int64_t first, int64_t end, int *sink_mode)

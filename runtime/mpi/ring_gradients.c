@@ -19,7 +19,8 @@ static struct placed placed_of(const struct attn_param *p, const struct attn_pro
     attn_param_shape(p, whole, x.whole + skip);
     attn_param_shape(p, call, x.shape + skip);
     for (int k = 0; k < p->rank; k++) {
-        if (p->shape[k] == ATTN_N_Q) x.first[skip + k] = first_query;
+        const int64_t queries = queries_of_element(p->shape[k]);
+        if (queries) x.first[skip + k] = first_query / queries;
         if (p->shape[k] == ATTN_N_K) x.first[skip + k] = first_key;
     }
     return x;
@@ -44,14 +45,14 @@ static enum attn_dtype dtype_of(const struct attn_kernel *kernel)
 
 static bool is_of_pairs(const struct attn_param *p)
 {
-    return param_has_axis(p, ATTN_N_Q) && param_has_axis(p, ATTN_N_K);
+    return param_has_queries(p) && param_has_axis(p, ATTN_N_K);
 }
 
 /* Whether rows of a gradient go back to the rank of the keys. Those of a decay do so by themselves (decay.c). */
 static bool returns(const struct attn_kernel *kernel, int k)
 {
     const struct attn_param *const p = &kernel->param[k];
-    return !decay_reads(kernel, k) && param_has_axis(p, ATTN_N_K) && !param_has_axis(p, ATTN_N_Q);
+    return !decay_reads(kernel, k) && param_has_axis(p, ATTN_N_K) && !param_has_queries(p);
 }
 
 static struct attn_problem sized(const struct attn_problem *p, int64_t n_q, int64_t n_k)

@@ -95,7 +95,7 @@ int routes_make(const struct ranks_call *call, struct routes *out)
     int64_t keys = 0, queries = 0;
     for (int r = 0; r < ranks; r++) {
         if (run[r].n_k > 0 && keys % most(kernel->period, 1)) return ATTN_ELENGTH;
-        if (run[r].n_q > 0 && queries % listed_queries(kernel)) return ATTN_ELENGTH;
+        if (run[r].n_q > 0 && queries % queries_of_block(kernel)) return ATTN_ELENGTH;
         keys += run[r].n_k;
         queries += run[r].n_q;
     }

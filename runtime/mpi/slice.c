@@ -65,6 +65,18 @@ bool param_has_axis(const struct attn_param *p, int64_t axis)
     return has;
 }
 
+int64_t queries_of_element(int64_t extent)
+{
+    return extent >= 0 || extent % 8 != ATTN_N_Q ? 0 : extent == ATTN_N_Q ? 1 : -extent / 8;
+}
+
+bool param_has_queries(const struct attn_param *p)
+{
+    bool has = false;
+    for (int k = 0; k < p->rank; k++) has |= queries_of_element(p->shape[k]) > 0;
+    return has;
+}
+
 size_t param_elements(const struct attn_param *p, const struct attn_problem *problem)
 {
     int64_t shape[4] = {0};
@@ -81,7 +93,7 @@ static void part_of_param(const struct attn_param *p, const struct attn_problem 
     int64_t shape[4] = {0}, given[4] = {0}, stride[4] = {0};
     const unsigned char *data;
     struct attn_problem sizes = *whole;
-    const bool pairs = part->keys && param_has_axis(p, ATTN_N_Q);
+    const bool pairs = part->keys && param_has_queries(p);
     if (pairs) sizes.n_k = part->keys;
     attn_param_shape(p, &sizes, shape);
     memcpy(&data, params + p->offset, sizeof data);
@@ -93,7 +105,8 @@ static void part_of_param(const struct attn_param *p, const struct attn_problem 
         if (p->shape[k] == ATTN_BATCH) first += part->sequence * stride[k];
         if (p->shape[k] == ATTN_HEADS) first += part->first_head * stride[k];
         if (p->shape[k] == ATTN_KV_HEADS) first += part->first_kv_head * stride[k];
-        if (p->shape[k] == ATTN_N_Q) first += part->first_query * stride[k];
+        const int64_t queries = queries_of_element(p->shape[k]);
+        if (queries) first += part->first_query / queries * stride[k];
         if (p->shape[k] == ATTN_N_K && (pairs || !part->keys)) first += part->first_key * stride[k];
         if (stride[k] == 0) stride[k] = ATTN_BROADCAST;
     }

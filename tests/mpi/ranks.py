@@ -107,13 +107,13 @@ class Ranks:
 
 def block_of(extent):
     """Returns the number of queries of a block, or 0 for another extent. The inverse of ATTN_BLOCKS."""
-    return (-4 - extent) // 8 if extent < -8 else 0
+    return (-4 - extent) // 8 if extent < -8 and extent % 8 == 4 else 0
 
 
 def aligned(kernel, runs, axis=-4):
     """Returns runs of queries (axis -4) or keys, each of which begins with a block of queries or keys."""
     lists = [block_of(n) for p in kernel.about.param[:kernel.about.params] for n in p.shape[:p.rank] if block_of(n)]
-    block, total = max([1, *lists] if axis == -4 else [kernel.about.period, *lists]), sum(runs)
+    block, total = int(np.lcm.reduce([1, *lists] if axis == -4 else [max(kernel.about.period, 1), *lists])), sum(runs)
     if not lists: return runs
     ends = [end if end == total else end // block * block for end in np.cumsum([0, *runs])]
     return [int(end - begin) for begin, end in zip(ends, ends[1:])]
@@ -130,6 +130,7 @@ def share(kernel, P, rows_q, rows_k):
             if block := block_of(param.shape[axis]):   # lists of a block of queries
                 rows = slice(-(-rows_q.start // block), -(-rows_q.stop // block))
             both = -4 in param.shape[:param.rank] and -5 in param.shape[:param.rank]
+            both |= any(map(block_of, param.shape[:param.rank]))
             if rows is None or (both and rows is rows_k) or (param.dtype == 4 and not param.rows and not block): continue
             mine[name] = mine[name][(slice(None),) * axis + (rows,)]
     return mine

@@ -258,6 +258,7 @@ RING |= {
     'blocks-document': ({'mask': {'all': ['causal', 'document', {'blocks': {'block': 16, 'count': 6}}]}}, (2, 4, 2)),
     'blocks-lengths': ({'mask': {'all': ['lengths', {'blocks': {'block': 16, 'count': 4}}]}}, (2, 2, 1)),
     'blocks-sink': (SINK | {'mask': LISTED}, (2, 4, 2)),
+    'blocks-window-sink': (SINK | {'mask': {'all': [{'window': {'left': 27}}, {'blocks': {'block': 10, 'count': 9}}]}}, (1, 4, 2)),
     'blocks-decay': ({'decay': {'log': 'gate[b][h][t]'}, 'arrays': {'gate': ROWS}, 'mask': LISTED}, (2, 4, 2)),
     'blocks-learned': (RING['learned'][0] | {'mask': LISTED}, (1, 4, 2)),
     'blocks-of-keys': ({'similarity': {'softmax': {'modify': 's * warm[b][row] + far[b][h][j]'}}, 'mask': LISTED,
@@ -265,6 +266,17 @@ RING |= {
     'blocks-bigbird': ({'mask': {'any': [{'block_window': {'block': 16, 'left': 1, 'right': 0}}, {'global': {'count': 3}},
                                          {'blocks': {'block': 16, 'count': 2}}]}}, (1, 2, 2)),
 }
+# Arrays with an element for blocks of queries, which have no gradient.
+RING |= {
+    'of-blocks': ({'similarity': {'softmax': {'modify': 's * warm[b][h][row / 16]'}}, 'mask': {'window': {'left': 50}},
+                   'arrays': {'warm': {'shape': ['B', 'H', 'Nq / 16']}}}, (2, 4, 2)),
+    'of-blocks-f64': ({'similarity': {'softmax': {'modify': 's * warm[row / 10][h] + near[g][row / 4][j]'}}, 'mask': 'none', 'dtype': 'f64',
+                       'arrays': {'warm': {'shape': ['Nq / 10', 'H']}, 'near': {'shape': ['G', 'Nq / 4', 'Nk']}}}, (1, 4, 2)),
+    'of-blocks-sink': ({'similarity': {'softmax': {'modify': 's + warm[h][row / 8] * far[b][j]'}}, 'normalize': {'sink': 'out_of[row / 12]'},
+                        'dtype': 'bf16', 'arrays': {'warm': {'shape': ['H', 'Nq / 8']}, 'out_of': {'shape': ['Nq / 12']},
+                                                    'far': {'shape': ['B', 'Nk']}}}, (2, 2, 1)),
+}
+OF_BLOCKS = 'of-blocks', 'of-blocks-f64', 'of-blocks-sink'
 # Arrays with a row for each key or query, whose gradients have these rows.
 RING |= {
     'of-keys': ({'similarity': {'softmax': {'modify': 's * warm[g][j] + far[b][h][j]'}},
@@ -303,7 +315,7 @@ STORED |= {name: (STORED_LINEAR | keys, sizes) for name, (keys, sizes) in {
     'linear-keys-as-values': ({'storage': {'k': 'q8_0'}, 'shape': {'head_dim': 64, 'value_dim': 32, 'values': 'keys'}}, (1, 4, 1)),
     'linear-auto': ({'storage': {'k': 'f16'}, 'algorithm': 'auto'}, (1, 2, 2)),
 }.items()}
-BACKWARD = 'full', 'causal', 'window-f16', 'two-sided', 'sum', 'power', 'undivided', 'pairs-bf16', 'per-query', 'learned', *[name for name in RING if name in list(RING)[list(RING).index('document'):]]
+BACKWARD = 'full', 'causal', 'window-f16', 'two-sided', 'sum', 'power', 'undivided', 'pairs-bf16', 'per-query', 'learned', *[name for name in RING if name not in OF_BLOCKS and name in list(RING)[list(RING).index('document'):]]
 RING_TOLERANCE = {'f32': 3e-6, 'f64': 1e-13, 'f16': 4e-3, 'bf16': 3e-2}
 
 

@@ -229,6 +229,26 @@ def processes_take_stored_keys(folder):
 
 
 @case
+def processes_have_elements_of_blocks_of_queries(folder):
+    kernel = small({'name': 'blocked', 'similarity': {'softmax': {'modify': 's * warm[h][row / 8] + near[row / 4][j]'}}, 'mask': 'causal',
+                    'arrays': {'warm': {'shape': ['H', 'Nq / 8']}, 'near': {'shape': ['Nq / 4', 'Nk']}}})
+    kernel._with_ranks()
+
+    def work(rank):
+        rng, runs = torch.Generator().manual_seed(5), (0, 40, 8, 17)
+        q, k, v = [torch.randn(2, heads, 65, 8, generator=rng) for heads in (4, 2, 2)]
+        given, first = {'warm': torch.randn(4, 9, generator=rng), 'near': torch.randn(17, 65, generator=rng)}, sum(runs[:rank])
+        own = {name: a.narrow(axis, first // block, -(-(first + runs[rank]) // block) - first // block)
+               for (name, a), axis, block in zip(given.items(), (1, 0), (8, 4))}
+        with attnc.torch.ContextParallel():
+            out = kernel(*[parts(a, 2, runs, rank) for a in (q, k, v)], **own)
+            said = raised(lambda: kernel(q[:, :, :5], k[:, :, :5], v[:, :, :5], warm=given['warm'][:, :1], near=torch.ones(2, 20)))
+            check(said is not None and 'must begin with a block' in said[1], said)
+        close(out, parts(kernel(q, k, v, **given), 2, runs, rank), 1e-5, 'out')
+    in_processes(4, folder, work)
+
+
+@case
 def processes_have_the_lists_of_their_own_queries(folder):
     kernel = small({'name': 'listed', 'similarity': {'softmax': {'modify': 's * heat[h]'}},
                     'arrays': {'heat': {'shape': ['H'], 'learned': True}},

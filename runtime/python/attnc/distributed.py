@@ -26,9 +26,10 @@ _ENOT_DELIVERED = -17  # ATTN_ERANKS
 _UNSERVED = -15, -14  # ATTN_EFOLD, ATTN_ELENGTH
 _KEYS, _GRADIENTS = 101, 102  # tags of messages, other than those of attn_ranks_forward
 _SAYS = {-1: "the processes have other kernels, batches or numbers of heads, or an array has the wrong size",
-         -15: "results for different keys cannot be merged: a decay or 'delta' changes the weights or the values, or an array "
-              "has no rows of the process's keys",
-         -14: "positions count by blocks, so that the tokens of each process must begin with a block"}
+         -15: "results for different keys cannot be merged: 'delta' changes the values; or an array has no rows of the "
+              "process's keys, such as one for blocks of keys; or it is a linear form that needs 'algorithm: quadratic', such "
+              "as one with 'storage' and 'decay' or 'document'",
+         -14: "positions or queries count by blocks, so that the tokens of each process must begin with a block"}
 
 _header._MEMBERS.update(_header._declarations("attnrt_ranks.h"))
 
@@ -194,14 +195,19 @@ class _BackwardOfSums(_Ranked):
 def _chain_of(kernel: Kernel) -> Any:
     """Returns the kernel for attn_ranks_backward of a linear form, or None if arrays need rows of other processes."""
     binding = kernel._with_chain()
-    if binding is None or any("n_q" in p.shape or ("n_k" in p.shape and p.name not in binding.rows)
+    if binding is None or any(_has_queries(p) or ("n_k" in p.shape and p.name not in binding.rows)
                               for p in binding.parameters):
         return None
     return binding
 
 
+def _has_queries(p: _Parameter) -> bool:
+    """Returns True if the parameter has an element for each query or for each block of queries."""
+    return any(str(extent).partition("/")[0] == "n_q" for extent in p.shape)
+
+
 def _is_of_pairs(p: _Parameter) -> bool:
-    return "n_q" in p.shape and "n_k" in p.shape
+    return _has_queries(p) and "n_k" in p.shape
 
 
 def _is_of_all_keys(binding: Any, p: _Parameter) -> bool:
@@ -211,7 +217,7 @@ def _is_of_all_keys(binding: Any, p: _Parameter) -> bool:
 
 def _needs_total(binding: Any) -> bool:
     """Returns True if the call needs the number of keys of all processes."""
-    return bool(binding.kernel.in_parts) or any("n_k" in p.shape and (p.name not in binding.rows if binding.has_sums() else "n_q" in p.shape)
+    return bool(binding.kernel.in_parts) or any("n_k" in p.shape and (p.name not in binding.rows if binding.has_sums() else _has_queries(p))
                for p in binding.parameters)
 
 
