@@ -548,6 +548,11 @@ def serves(place):
     check('22943 tokens' in said and 'the same bits' in said, said)
     place.run([sys.executable, 'picture.py', 'steps.csv', 'memory.svg', 'speed.svg'], cwd=folder)
     with open(os.path.join(folder, 'speed.svg')) as f: check('window' in f.read(), 'no curve')
+    alone = os.path.join(folder, 'alone')
+    os.mkdir(alone)
+    shutil.copy(os.path.join(folder, 'picture.py'), alone)
+    done = execute([sys.executable, 'picture.py', '../steps.csv', 'memory.svg', 'speed.svg'], cwd=alone)
+    check(done.returncode == 1 and 'copy examples/train/plot.py' in done.stderr, done.stderr)
 
 
 @case()

@@ -4,13 +4,19 @@ import csv
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
-import plot
+# plot.py may also be next to this file, where Python looks first
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
+try:
+    import plot
+except ImportError:
+    sys.exit("picture.py: error: there is no plot.py; copy examples/train/plot.py of attnc next to picture.py")
 
 STEPS = 16   # a point of the speed is the mean of these
 
 
 def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
     rows = {}
     with open(sys.argv[1]) as f:
         for row in csv.DictReader(f):
