@@ -35,6 +35,7 @@ class Run:
     easier: Tuple[Tuple[int, int], ...] = ()  # easier tasks to learn first: (length, symbols to copy)
     broken: bool = False       # this run is a control: its queries and keys get no gradients
     ranks: int = 1             # the number of processes that share each sequence
+    stored: Tuple[str, ...] = ()  # types in which the final model stores keys and values, for an evaluation each
 
     @property
     def name(self) -> str:
@@ -159,6 +160,17 @@ def long(steps: int = 32) -> List[Run]:
     return [run for one in alone for run in (one, divided(one, 2))]
 
 
+# The types of stored keys and values, and the bytes of a row of 64.
+STORED = {"f32": 256, "f16": 128, "bf16": 128, "i8": 68, "q8_0": 68, "fp8": 64, "q4_0": 36}
+
+
+def stored(steps: int = 256) -> List[Run]:
+    """Returns runs whose final models are evaluated with keys and values stored in fewer bytes."""
+    every = causal_variants(64)
+    return [Run("stored", name, every[name], "text", 512, 1, steps, TOKENS // 512, 4e-3, width=64, layers=2, warmup=20,
+                every=32, stored=tuple(STORED)) for name in ("softmax", f"window {BLOCK}")]
+
+
 def text_time() -> List[Run]:
     """Returns runs that measure only time, with attnc or with PyTorch's operations."""
     every = causal_variants(64)
@@ -193,5 +205,5 @@ def quick() -> List[Run]:
 
 GROUPS: Dict[str, Callable[[], List[Run]]] = {
     "thesis": thesis, "thesis-time": thesis_time, "synthetic": synthetic, "text": text, "delta": delta, "long": long,
-    "text-time": text_time,
+    "stored": stored, "text-time": text_time,
 }

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+import attnc
 import attnc.torch
 import composed
 
@@ -57,6 +58,20 @@ class DeltaHeads(Heads):
 def attention(spec: Mapping[str, Any], heads: int, seed: int, kernels: str = "attnc") -> nn.Module:
     made = attnc.torch.Attention(spec, heads, seed=seed)
     return made if kernels == "attnc" else composed.of(spec, made)
+
+
+class Stored(nn.Module):
+    """Attends as `attend` does with this spec, but keys and values are stored in a type, as in a state of decoding."""
+
+    def __init__(self, attend: nn.Module, spec: Mapping[str, Any], kind: str) -> None:
+        super().__init__()
+        self.attend = attend
+        self.kernel = attnc.kernel(spec if kind == "f32" else {**spec, "storage": {"k": kind, "v": kind}})
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        arrays = {name: weight.detach() for name, weight in (*self.attend.named_parameters(), *self.attend.named_buffers())}
+        made: Tensor = self.kernel.state(len(q), capacity=k.shape[2], **arrays).extend(q, k, v)
+        return made
 
 
 def heads_of(width: int, heads: int, attend: nn.Module, conv: int = 0) -> Heads:

@@ -37,6 +37,14 @@ def row_of(run: Run, folder: str) -> Dict[str, Any]:
             "easier": begun[-1] if len(begun) > len(run.easier) else ""}
 
 
+def rows_of(run: Run, folder: str) -> List[Dict[str, Any]]:
+    """Returns the row of a run, and one for each type of stored keys and values with which it was evaluated."""
+    row = row_of(run, folder)
+    final = record_of(folder, run.name).get("final", {})
+    return ([row] if row else []) + [{**row, "variant": f"{run.variant}, {kind}", "loss": final[f"loss, {kind}"], "accuracy": ""}
+                                     for kind in run.stored if f"loss, {kind}" in final]
+
+
 def _text(columns: Iterable[str], rows: List[Dict[str, Any]]) -> str:
     made = io.StringIO()
     out = csv.DictWriter(made, list(columns), lineterminator="\n")
@@ -59,7 +67,7 @@ def _with_kept(new: List[Dict[str, Any]], kept: str) -> List[Dict[str, Any]]:
 def write_all(runs: List[Run], folder: str, kept: str = "") -> None:
     """Writes results.csv (a row per run) and curves.csv (a row per point). The files in the folder `kept`, if given,
     get these rows too, in place of earlier rows of the same runs."""
-    rows = [row for row in (row_of(run, folder) for run in runs) if row]
+    rows = [row for run in runs for row in rows_of(run, folder)]
     write(os.path.join(folder, "results.csv"), _text(COLUMNS, rows))
     points = [{"group": run.group, "variant": run.variant, "length": run.length, "seed": run.seed,
                "step": at["step"], "seconds": at["seconds"], "loss": f"{at['loss']:.6g}", "of": kept["step"]}

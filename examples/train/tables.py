@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import plot
 import results
-from experiments import CONTEXTS, DELTA_CONTEXTS, LONG, PUBLISHED, SYNTHETIC, UNAIDED
+from experiments import CONTEXTS, DELTA_CONTEXTS, LONG, PUBLISHED, STORED, SYNTHETIC, UNAIDED
 from files import write
 from variants import causal_variants
 
@@ -103,6 +103,20 @@ def long(rows: Rows) -> str:
     return _table(["", "one process, bits", "two, bits", "one, s of CPU a step", "two, s of CPU a step and process"], made)
 
 
+def stored(rows: Rows) -> str:
+    """Returns the losses of models with stored keys and values, and how much larger than in f32 they are."""
+    bits = {row["variant"]: row["loss"] / math.log(2) for row in rows if row["done"]}
+    names = [name for name in bits if f"{name}, f32" in bits]
+    made = []
+    for kind, size in STORED.items():
+        cells = [kind, str(size)]
+        for name in names:
+            loss = bits[f"{name}, {kind}"]
+            cells += [f"{loss:.4f}", f"{loss - bits[f'{name}, f32']:+.5f}"]
+        made.append(cells)
+    return _table(["type", "bytes of a row", *(head for name in names for head in (f"{name}, bits", "more than f32"))], made)
+
+
 def step_times(rows: Rows) -> Dict[Tuple[str, int], float]:
     """Returns the seconds per step by variant and context, preferably from runs that measured only time."""
     return {(row["variant"], row["length"]): row["step_seconds"] for group in ("text", "text-time-attnc")
@@ -143,7 +157,7 @@ def _bits(loss: float) -> str:
 
 TABLES = {"thesis": (thesis, ("thesis",)), "thesis-time": (thesis_time, ("thesis-time",)),
           "synthetic": (synthetic, ("induction", "copying")), "bits": (text_bits, ("text",)),
-          "delta": (delta, ("text", "delta")), "long": (long, ("long",)),
+          "delta": (delta, ("text", "delta")), "long": (long, ("long",)), "stored": (stored, ("stored",)),
           "speed": (text_speed, ("text", "text-time-attnc")), "pytorch": (text_time, ("text-time-attnc", "text-time-torch"))}
 
 

@@ -8,7 +8,7 @@ import math
 import os
 import statistics
 import time
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import torch
 from torch import nn
@@ -176,9 +176,24 @@ class Training:
             self.begun.append(self.step)
             self.losses = []
 
+    def evaluate(self) -> Dict[str, float]:
+        return tasks.evaluate(self.model, self.tasks[-1], self.run.batch, self.tasks[-1].held_out, self.ranks)
+
+    def losses_of_stored(self) -> Iterator[Tuple[str, float]]:
+        """Yields the types of run.stored, and the losses of the model with keys and values in them."""
+        layers = [module for module in self.model.modules() if isinstance(module, models.Heads)]
+        attends = [layer.attend for layer in layers]
+        for kind in self.run.stored:
+            for layer, attend in zip(layers, attends):
+                layer.attend = models.Stored(attend, self.spec, kind)
+            yield kind, self.evaluate()["loss"]
+        for layer, attend in zip(layers, attends):
+            layer.attend = attend
+
     def finish(self) -> None:
         if self.curve:
-            self.final = tasks.evaluate(self.model, self.tasks[-1], self.run.batch, self.tasks[-1].held_out, self.ranks)
+            self.final = self.evaluate()
+            self.final.update({f"loss, {kind}": loss for kind, loss in self.losses_of_stored()})
         if self.ranks.rank:
             return
         self._record(True)

@@ -46,6 +46,14 @@ def curve(folder, run, stops=(), text=''):
     return [point['loss'] for point in results.record_of(folder, run.name)['curve']]
 
 
+def text_of_squares(folder):
+    import tasks
+    path = os.path.join(folder, 'text')
+    with open(path, 'wb') as file:
+        file.write((b''.join(b'%d squared is %d.\n' % (n, n * n) for n in range(20000)))[:tasks.HELD_OUT + 20000])
+    return path
+
+
 @case
 def quick(folder):
     """Trains some of the attentions of --quick: carried states and quadratic forms, coefficients, learned features
@@ -141,10 +149,7 @@ def processes_that_share_a_sequence_have_the_curve_of_one(folder):
     import dataclasses
 
     import experiments
-    import tasks
-    text = os.path.join(folder, 'text')
-    with open(text, 'wb') as file:
-        file.write((b''.join(b'%d squared is %d.\n' % (n, n * n) for n in range(20000)))[:tasks.HELD_OUT + 20000])
+    text = text_of_squares(folder)
     for variant, stops in (('gated deltanet', (5,)), ('window 256', ())):
         run = next(run for run in experiments.long() if run.variant == variant)
         run = dataclasses.replace(run, length=301, layers=1, steps=12, every=3, warmup=2)
@@ -152,6 +157,35 @@ def processes_that_share_a_sequence_have_the_curve_of_one(folder):
         shared = curve(os.path.join(folder, 'three'), experiments.divided(run, 3), stops, text)
         check(len(straight) == 4 and straight[-1] < straight[0] - 0.1, '%s: %s' % (variant, straight))
         check(max(abs(a - b) for a, b in zip(straight, shared)) < 1e-4, '%s: %s, not %s' % (variant, shared, straight))
+
+
+@case
+def keys_and_values_are_stored_in_fewer_bytes(folder):
+    import dataclasses
+
+    import experiments
+    import models
+    import results
+    import tables
+    import torch
+    run = dataclasses.replace(experiments.stored()[0], length=70, layers=1, batch=4, steps=12, every=6, warmup=2)
+    curve(folder, run, text=text_of_squares(folder))
+    final = results.record_of(folder, run.name)['final']
+    losses = [final['loss, ' + kind] for kind in experiments.STORED]
+    check(abs(losses[0] - final['loss']) < 1e-5, 'f32: %s' % final)
+    check(len(set(losses)) == len(losses) and max(abs(loss - losses[0]) for loss in losses) < 0.05, 'losses: %s' % losses)
+    lines = tables.stored(results.rows_of(run, folder)).splitlines()
+    check(lines[0] == '| type | bytes of a row | softmax, bits | more than f32 |' and len(lines) == 2 + len(losses), lines[0])
+    check(lines[2].startswith('| f32 | 256 | ') and lines[2].endswith(' | +0.00000 |'), lines[2])
+    spec = {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 64}}
+    q, k, v = arrays(H=2, n=50, m=50, D=64)
+    attend = models.attention(spec, 2, 1)
+    for kind, size in list(experiments.STORED.items())[1:]:
+        rows = [attnc.quantize(a, kind) for a in (k, v)]
+        check(rows[0].rows.strides[2] == size, '%s: a row has %s bytes' % (kind, rows[0].rows.strides[2]))
+        if kind not in ('fp8', 'q4_0'): continue
+        wanted = attend(*map(torch.from_numpy, (q, *(a.dequantize() for a in rows))))
+        close(models.Stored(attend, spec, kind)(*map(torch.from_numpy, (q, k, v))), wanted.detach(), 1e-5, kind)
 
 
 @case
