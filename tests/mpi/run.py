@@ -60,7 +60,9 @@ def start_with_sanitizers():
     library = execute([compiler('clang'), '-print-file-name=libclang_rt.asan-%s.so' % os.uname().machine]).stdout.strip()
     check(os.path.isabs(library), 'there is no library of AddressSanitizer')
     options = os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0'   # Python leaks
-    os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | {'LD_PRELOAD': library, 'ASAN_OPTIONS': options})
+    of_programs = {'OMPI_CC': compiler('clang'), 'MPICH_CC': compiler('clang'), 'LD_LIBRARY_PATH': os.path.dirname(library)}
+    os.execve(sys.executable, [sys.executable, *sys.argv],
+              os.environ | of_programs | {'LD_PRELOAD': library, 'ASAN_OPTIONS': options})
 
 
 def compiled_kernel(suite, folder):
@@ -921,7 +923,8 @@ def processes(folder, suite, which):
     cc, mpirun = MPI[which]
     if not shutil.which(cc) or not shutil.which(mpirun[0]): raise Skip('there is no ' + mpirun[0])
     own = os.path.join(RUNTIME, 'mpi')
-    done_well([cc, '-O1', '-I', RUNTIME, '-I', own, '-o', 'program', os.path.join(HERE, 'program.c'),
+    line = checked_by_sanitizers()[1:] if suite.options.sanitize else ['-O1']
+    done_well([cc, *line, '-I', RUNTIME, '-I', own, '-o', 'program', os.path.join(HERE, 'program.c'),
                *(os.path.join(own, f) for f in sorted(os.listdir(own)) if f.endswith('.c')), *runtime_sources(), '-ldl',
                '-lm'], folder)
     linear, spec = kernel_of(suite, LINEAR['elu'][0] | ALL)
