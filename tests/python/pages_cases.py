@@ -225,6 +225,56 @@ def wrong_memory_is_refused(folder):
     refuses(lambda: small('linear_elu').page_bytes(4), ValueError, 'linear_elu: the states of this kernel cannot be in pages')
 
 
+MORE = {   # keys of a spec, and the types of stored keys and values
+    'sink': ({'mask': 'causal', 'normalize': {'sink': 'h * 0.5 - i * 0.01'}}, ('q8_0', 'fp8')),
+    'alibi': ({'mask': 'causal', 'similarity': {'softmax': {'bias': 'alibi'}}}, ('q4_0', 'bf16')),
+    'window': ({'mask': {'all': [{'window': {'left': 40}}, 'lengths']}}, ('i8', 'q8_0')),
+    'statistics': ({'mask': 'causal', 'emit': ['forward', 'decode', 'statistics']}, ('f16', 'q4_0')),
+    'draft': ({'arrays': {'base': {'shape': ['B'], 'type': 'int'}, 'ancestor': {'shape': ['B', 'Nq', 64], 'type': 'bool'}},
+               'mask': {'all': ['causal', {'expr': 'j < base[b] || ancestor[b][row][j - base[b]]'}]}}, ('q8_0', 'i8')),
+}
+
+
+def grown(made, name, paged):
+    """Returns the results of calls with a state in pages or without."""
+    inputs, row, results, at = arrays(H=HEADS, G=2, n=150, m=150, D=D), 10, [], 0
+    table = np.random.default_rng(3).permutation(2 * row).astype('int32').reshape(2, row)
+    given = {'window': {'lengths': np.array([140, 90], 'int32')}, 'draft': {'base': np.zeros(2, 'int32')}}.get(name, {})
+    where = {'pages': attnc.Pages(2 * row, 16), 'table': table} if paged else {}
+    state = made.state(2, capacity=150, rewind=16, threads=2, **where, **given)
+    for n in 40, 30, 1, 9, 3, 30, 1, 20:
+        part = [a[:, :, at:at + n] for a in inputs]
+        at += n
+        if name == 'draft':
+            given['base'][:] = state.lengths
+            parents = np.arange(-1, n - 1) if n > 9 else np.maximum(-1, np.arange(n) - 2)
+            mask, _ = attnc.ancestors(np.stack([parents] * 2))
+            results.append(state.extend(*part, ancestor=mask))
+            for b in range(2): state.keep(np.flatnonzero(mask[0, n - 1]), b)
+        elif name == 'statistics':
+            results += state.extend(*part, statistics=True)
+        else:
+            less = max(0, n - 2)
+            out = state.extend(*part, lengths=[n, less])
+            results += [out[0], out[1, :, :less]]
+    return results
+
+
+def has_the_bits_of_a_state_without_pages(folder, name):
+    keys, kinds = MORE[name]
+    for kind in kinds:
+        made = attnc.kernel({'name': 'paged', 'similarity': 'softmax', 'shape': {'head_dim': D},
+                             'storage': {'k': kind, 'v': kind}} | keys)
+        without, within = (grown(made, name, paged) for paged in (False, True))
+        check(all(np.isfinite(a).all() for a in without), kind + ': not finite')
+        check(all(map(np.array_equal, without, within)), kind + ': other bits in pages')
+
+
+for name in MORE:
+    CASES.append(lambda folder, name=name: has_the_bits_of_a_state_without_pages(folder, name))
+    CASES[-1].__name__ = 'has_the_bits_of_a_state_without_pages/' + name
+
+
 @case
 def sequences_share_pages(folder):
     """The keys and values of sequences are in pages."""
