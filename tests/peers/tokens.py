@@ -12,6 +12,8 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
+for name in 'KMP_BLOCKTIME', 'GOMP_SPINCOUNT':   # threads of one library would spin while another one computes
+    os.environ.setdefault(name, '0')
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE), os.path.join(os.path.dirname(os.path.dirname(HERE)), 'runtime/python')]
 

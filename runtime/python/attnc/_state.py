@@ -201,12 +201,14 @@ class State:
             self._calls.keep(key, call, extend, target, q, (state,))
         return made["out"] if statistics is False else Outputs(made["out"], made["statistics"])
 
-    def _lengths_by(self, function: Any) -> list[int]:
+    def _lengths_by(self, function: Any, some: Iterable[int] | None = None) -> list[int]:
+        """Returns what the function says of some sequences, or of all."""
+        some = range(self.batch) if some is None else some
         with self._lock:
             if self._memory is None:
-                return [self.start] * self.batch
+                return [self.start for _ in some]
             problem, made = self._call().problem, []
-            for sequence in range(self.batch):
+            for sequence in some:
                 made.append(function(ctypes.byref(problem), _aligned(self._memory), sequence))
                 self._binding.check(min(made[-1], 0))
             return made
@@ -228,17 +230,20 @@ class State:
             self._truncate(length, sequence)
 
     def _truncate(self, length: int, sequence: int | None) -> None:
-        lengths, least = self.lengths, self.min_lengths
         some = range(self.batch) if sequence is None else [sequence]
+        if sequence is not None and not 0 <= sequence < self.batch:
+            raise ValueError(f"sequence is {sequence}; the state has {self.batch} sequences, from 0")
+        kernel = self._binding.kernel
+        both = (self._lengths_by(function, some) for function in (kernel.state_min_length, kernel.state_length))
+        for one, least, most in zip(some, *both):
+            if length != self.start and not least <= length <= most:
+                raise ValueError(f"sequence {one} has {most} tokens; its new length must be 0, or from {least} to {most}, "
+                                 f"not {length}")
+        if self._memory is None:
+            return
+        problem = self._call().problem
         for one in some:
-            if not 0 <= one < self.batch:
-                raise ValueError(f"sequence is {one}; the state has {self.batch} sequences, from 0")
-            if length != self.start and not least[one] <= length <= lengths[one]:
-                raise ValueError(f"sequence {one} has {lengths[one]} tokens; its new length must be 0, or from "
-                                 f"{least[one]} to {lengths[one]}, not {length}")
-        for one in some if self._memory is not None else ():
-            self._binding.check(self._binding.kernel.state_truncate(
-                ctypes.byref(self._call().problem), _aligned(self._memory), one, length))
+            self._binding.check(kernel.state_truncate(ctypes.byref(problem), _aligned(self._memory), one, length))
 
     def keep(self, path: Iterable[int], sequence: int = 0) -> None:
         """Keeps some of the tokens that the last extend() appended to a sequence: those with the numbers in `path`, which
