@@ -1850,9 +1850,8 @@ TARGET_v3 INLINE void some_columns_v3(const int rows, const int direct, const in
         vec_v3 sum[4][2];
         UNROLL for (int r = 0; r < rows; r++)
             UNROLL for (int n = 0; n < 2; n++) sum[r][n] = (vec_v3){0};
-        if (ask[1] && 0) fetch_v3(2, steps, ahead + k * b_row, b_row);
         for (int64_t s = 0; s < steps; s += 8) {
-            if (ask[1] && !0) /* a few at a time, because a core can have few cache misses in flight */
+            if (ask[1]) /* a few at a time, because a core can have few cache misses in flight */
                 UNROLL for (int n = 0; n < 2; n++) __builtin_prefetch(ahead + (k + n) * b_row + s, 0, 3);
             vec_v3 x[2];
             UNROLL for (int n = 0; n < 2; n++)
@@ -3016,9 +3015,8 @@ INLINE void some_columns_any(const int rows, const int direct, const int64_t ste
         vec_any sum[4][2];
         UNROLL for (int r = 0; r < rows; r++)
             UNROLL for (int n = 0; n < 2; n++) sum[r][n] = (vec_any){0};
-        if (ask[1] && 0) fetch_any(2, steps, ahead + k * b_row, b_row);
         for (int64_t s = 0; s < steps; s += 4) {
-            if (ask[1] && !0) /* a few at a time, because a core can have few cache misses in flight */
+            if (ask[1]) /* a few at a time, because a core can have few cache misses in flight */
                 UNROLL for (int n = 0; n < 2; n++) __builtin_prefetch(ahead + (k + n) * b_row + s, 0, 2);
             vec_any x[2];
             UNROLL for (int n = 0; n < 2; n++)

@@ -70,10 +70,14 @@ TARGET INLINE void some_columns_T(const int rows, const int direct, const int64_
         fetch_T(min(ask[1] - ask[0], ABREAST), steps, ahead + (k + ask[0]) * b_row, b_row);
         UNROLL for (int64_t s = 0; s < steps; s += LANES) {
 #else
-        if (ask[1] && BLOCKS) fetch_T(ABREAST, steps, ahead + k * b_row, b_row);
+#if BLOCKS
+        if (ask[1]) fetch_T(ABREAST, steps, ahead + k * b_row, b_row);
+#endif
         for (int64_t s = 0; s < steps; s += LANES) {
-            if (ask[1] && !BLOCKS) /* a few at a time, because a core can have few cache misses in flight */
+#if !BLOCKS
+            if (ask[1]) /* a few at a time, because a core can have few cache misses in flight */
                 UNROLL for (int n = 0; n < ABREAST; n++) __builtin_prefetch(ahead + (k + n) * b_row + s, 0, NEAR);
+#endif
 #endif
             vec_T x[ABREAST];
             UNROLL for (int n = 0; n < ABREAST; n++)
