@@ -7109,9 +7109,8 @@ static void move_row(const struct attn_problem *p, const struct places *at, int6
                 f.at[a] + g * f.strides[a].head + from_row * f.strides[a].row, (size_t)row_bytes_of[a]);
 }
 
-/* Returns whether rows of a sequence's tokens from `first` to `last` - 1 can move to pages of the tokens before `end`:
-   their
-   pages are valid, and no other place of the table has a page that is written. */
+/* Returns whether rows of a sequence's tokens from `first` to `last` - 1 can move to pages of the tokens before `end`.
+   Their pages have to be valid, and no other place of the table may have a page that is written. */
 static int pages_valid(const struct attn_problem *p, const struct places *at, int64_t b, int64_t first, int64_t end,
     int64_t last)
 {
