@@ -415,12 +415,21 @@ def arrays_that_grow(folder):
 
 @case
 def caches_of_pairs(folder):
-    for name in 'T5', 'Bart':
-        eager, ours, given = model_of(name), model_of(name, 'attnc'), inputs(name, 'left')
-        for more in {}, {'num_beams': 3}:
-            cache = transformers.EncoderDecoderCache(attnc.transformers.Cache(), attnc.transformers.Cache())
-            got = tokens(ours, given, 14, cache=cache, **more)
-            check(bool((tokens(eager, given, 14, **more) == got).all()), '%s with %s' % (name, more))
+    """Cache(config) of a model with an encoder and a decoder stores both kinds of attention, of all layers of a decoder
+    that has more of them than the encoder. transformers cannot store them, so the right tokens come from no cache."""
+    for name, changes in ('T5', {'num_decoder_layers': 3}), ('Bart', {'decoder_layers': 3}), ('Marian', {}), (
+            'Whisper', {'decoder_layers': 2}):
+        eager, ours = model_of(name, **changes), model_of(name, 'attnc', **changes)
+        for padding, word, more in (None, 'cache', {}), ('left', 'past_key_values', {'num_beams': 3}), ('right', 'cache', {}):
+            if name == 'Whisper' and padding == 'right': continue
+            given, cache = inputs(name, padding), attnc.transformers.Cache(ours.config)
+            got = tokens(ours, given, 14, **{word: cache}, **more)
+            check(bool((tokens(eager, given, 14, use_cache=False, **more) == got).all()), '%s with %s' % (name, more))
+            for each in cache.self_attention_cache, cache.cross_attention_cache:
+                check(type(each) is attnc.transformers.Cache and each.layers[0].keys.shape[0] == 3 * more.get('num_beams', 1),
+                      '%s: another cache' % name)
+    refuses(lambda: tokens(model_of('T5', 'attnc'), inputs('T5'), cache=attnc.transformers.Cache()), ValueError,
+            'the mask was made for 1 queries and 11 keys, …')
 
 
 @case

@@ -119,7 +119,8 @@ def _mask_of(given: Any, query: Tensor, key: Tensor, is_causal: bool,
     if isinstance(given, Mask):
         if given.n_q != n_q or given.n_k != n_k:
             raise ValueError(f"the mask was made for {given.n_q} queries and {given.n_k} keys, but the call has {n_q} "
-                             f"queries and {n_k} keys")
+                             f"queries and {n_k} keys; a model with an encoder and a decoder needs a cache for each, as "
+                             "attnc.transformers.Cache(model.config) returns it")
         return given, None
     if given is None:
         causal = is_causal and n_q > 1

@@ -119,11 +119,22 @@ class SlidingLayer(_InPlace, _utils.DynamicSlidingWindowLayer):  # type: ignore[
 
 
 class Cache(_utils.DynamicCache):  # type: ignore[misc]
-    """Keys and values in memory that is allocated ahead, so that generating a token copies no other token. config: the
-    model's config. If it is given, layers with a sliding window keep only the tokens of the window."""
+    """Keys and values in memory that is allocated ahead, so that generating a token copies no other token.
+
+    config: the model's config. If it is given, layers with a sliding window keep only the tokens of the window. For a
+    model with an encoder and a decoder, such as T5, Cache(config) returns an EncoderDecoderCache of transformers, which has
+    one Cache for self-attention and one for cross-attention."""
 
     layers: Any
     layer_class_to_replicate: Any
+
+    def __new__(cls, config: Any = None) -> Any:
+        made = super().__new__(cls)
+        if not getattr(config, "is_encoder_decoder", False):
+            return made
+        made.__init__(config)  # type: ignore[misc]
+        made.layer_class_to_replicate = Layer  # the decoder may have more layers than the encoder, which transformers counts
+        return _utils.EncoderDecoderCache(made, cls())  # a layer's cross-attention has no window
 
     def __init__(self, config: Any = None) -> None:
         super().__init__(config=config)
