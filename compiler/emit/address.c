@@ -12,6 +12,11 @@ const char *emit_first(const struct emitter *x, int axis)
     return x->cut[axis] ? arena_printf(x->m->arena, "%s0", name) : "0";
 }
 
+bool emit_starts_at_zero(const struct emitter *x, int axis)
+{
+    return axis + 1 != x->new_rows && !x->cut[axis];
+}
+
 const char *emit_end(const struct emitter *x, int axis)
 {
     const char *name = x->m->axis[axis].name;
@@ -73,31 +78,45 @@ const char *emit_head_index(const struct emitter *x, const struct array *a, cons
     return k >= 0 && x->arrays->array[k].shared ? arena_printf(x->m->arena, "%s / call->sharing", index) : index;
 }
 
-/* Returns C for the stride along an axis, in elements, or "0" if the reference does not use it. */
-static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
+/* A distance in elements: `number` elements, times the C of `factor` if it is not NULL. */
+struct step {
+    int64_t number;
+    const char *factor;
+};
+
+static const char *c_of_step(struct emitter *x, struct step step)
+{
+    struct arena *const arena = x->m->arena;
+    if (!step.factor) return arena_printf(arena, "%lld", (long long)step.number);
+    return step.number == 1 ? step.factor : arena_printf(arena, "%s * %lld", step.factor, (long long)step.number);
+}
+
+/* Returns the stride along an axis. It is 0 if the reference does not use the axis. */
+static struct step stride_along(struct emitter *x, const struct ref *r, int axis)
 {
     const struct array *a = &x->l->array[r->of];
     struct arena *arena = x->m->arena;
     for (int k = 0; k < r->rank; k++) {
         if (ref_axis(r, k) != axis) continue;
         const bool rows = emit_of_rows(x, a), last = k == a->rank - 1;
-        if (emit_strided(x, a) && !(last && x->contiguous)) return emit_stride_of_caller(x, a, k);
-        if (last && !(rows && emit_strided_rows(x, a))) return "1";
+        if (emit_strided(x, a) && !(last && x->contiguous)) return (struct step){1, emit_stride_of_caller(x, a, k)};
+        if (last && !(rows && emit_strided_rows(x, a))) return (struct step){1, NULL};
         enum size_source source = x->m->axis[a->axes[k]].source;
-        if (emit_sums_of_queries(x, a) && source == SIZE_N_Q)
-            return arena_printf(arena, "%lld", (long long)emit_row_of_sums(x->m, a));
+        if (emit_sums_of_queries(x, a) && source == SIZE_N_Q) return (struct step){emit_row_of_sums(x->m, a), NULL};
         if (emit_has_row_strides(x, a) || rows || emit_strided_rows(x, a)) {
-            const bool members = emit_has_members(x, a);
+            const bool members = emit_has_members(x, a), row = axis_is_sequence(&x->m->axis[a->axes[k]]);
             const char *const name = emit_local(x, a->name);
-            if (source == SIZE_BATCH) return arena_printf(arena, "%s_batch", name);
-            if (source == SIZE_KV_HEADS) return arena_printf(arena, members ? "members * %s_head" : "%s_head", name);
-            if (source == SIZE_MEMBERS) return arena_printf(arena, "%s_head", name);
-            if (axis_is_sequence(&x->m->axis[a->axes[k]])) return arena_printf(arena, "%s_row", name);
+            const char *const of = source == SIZE_BATCH                                ? "%s_batch"
+                                   : source == SIZE_KV_HEADS && members                ? "members * %s_head"
+                                   : source == SIZE_KV_HEADS || source == SIZE_MEMBERS ? "%s_head"
+                                   : row                                               ? "%s_row"
+                                                                                       : NULL;
+            if (of) return (struct step){1, arena_printf(arena, of, name)};
         }
         int64_t constant = 1;
         const char *text = NULL;
         if (a->kind == ARRAY_TILE && axis_is_chunks(&x->m->axis[a->axes[k]])) /* the stride from one slot to the next */
-            return arena_printf(arena, "%lld", (long long)(x->l->slot / (dtype_bytes(a->dtype))));
+            return (struct step){x->l->slot / dtype_bytes(a->dtype), NULL};
         for (int s = k + 1; s < a->rank; s++) {
             if (a->kind == ARRAY_TILE)
                 constant *= a->extent[s] + (s + 1 == a->rank ? a->gap : 0);
@@ -107,17 +126,33 @@ static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
                 text = text ? arena_printf(arena, "%s * %s", text, emit_size(x->m, a->axes[s]))
                             : emit_size(x->m, a->axes[s]);
         }
-        if (!text) return arena_printf(arena, "%lld", (long long)constant);
-        return constant == 1 ? text : arena_printf(arena, "%s * %lld", text, (long long)constant);
+        return (struct step){constant, text};
     }
-    return "0";
+    return (struct step){0, NULL};
+}
+
+static struct step step_along(struct emitter *x, const struct ref *r, int axis)
+{
+    struct step step = stride_along(x, r, axis);
+    if (emit_apart(x, axis) && x->l->array[r->of].kind != ARRAY_TILE) step.number *= x->stride[axis];
+    return step;
 }
 
 const char *emit_step(struct emitter *x, const struct ref *r, int axis)
 {
-    const char *stride = emit_stride(x, r, axis);
-    if (!emit_apart(x, axis) || x->l->array[r->of].kind == ARRAY_TILE || strcmp(stride, "0") == 0) return stride;
-    return arena_printf(x->m->arena, "%lld * %s", (long long)x->stride[axis], stride);
+    return c_of_step(x, step_along(x, r, axis));
+}
+
+bool emit_steps_equal(struct emitter *x, const struct ref *a, const struct ref *b, int axis)
+{
+    const struct step one = step_along(x, a, axis), other = step_along(x, b, axis);
+    return one.number == other.number && !one.factor && !other.factor;
+}
+
+bool emit_adjacent(struct emitter *x, const struct ref *r, int axis)
+{
+    const struct step step = step_along(x, r, axis);
+    return step.number == 1 && !step.factor;
 }
 
 /* Returns C for an element. It turns the address "array + offset" into "array[offset]". */
@@ -174,9 +209,9 @@ const char *emit_address(struct emitter *x, const struct ref *given)
         if (a->kind != ARRAY_TILE && x->task_axis[a->axes[k]]) continue;
         if (dtype_is_packed(a->dtype) && k == r->rank - 1) continue; /* the address is that of the row */
         if (r->sub[k]->op == EXPR_INT && r->sub[k]->integer == 0) continue;
-        struct ref along = *r; /* For `along`, emit_stride returns the array's stride along axis k. */
+        struct ref along = *r; /* For `along`, stride_along returns the array's stride along axis k. */
         along.sub[k] = expr_leaf(x->m, EXPR_INDEX, a->axes[k]);
-        const char *stride = emit_stride(x, &along, a->axes[k]);
+        const struct step stride = stride_along(x, &along, a->axes[k]);
         int axis = ref_axis(r, k);
         bool local = a->kind == ARRAY_TILE && axis == a->axes[k] && emit_tiled(x, axis);
         const char *index;
@@ -205,10 +240,10 @@ const char *emit_address(struct emitter *x, const struct ref *given)
                                 queries - 1, index, name, queries);
             continue;
         }
-        made = strcmp(stride, "1") == 0
+        const char *const times = c_of_step(x, stride);
+        made = stride.number == 1 && !stride.factor
                    ? arena_printf(arena, "%s + %s", made, index)
-                   : arena_printf(arena, "%s + %s * %s", made, index,
-                                  strchr(stride, '*') ? arena_printf(arena, "(%s)", stride) : stride);
+                   : arena_printf(arena, strchr(times, '*') ? "%s + %s * (%s)" : "%s + %s * %s", made, index, times);
     }
     return made;
 }
@@ -279,7 +314,8 @@ const char *emit_corner(struct emitter *x, const struct stmt *s, const struct re
     const char *const corner = whole_corner(x, s, r);
     const int axis = x->new_rows - 1;
     if (axis < 0 || !ref_uses_axis(r, axis)) return corner;
-    const char *const rows = x->m->axis[axis].name, *const step = emit_step(x, r, axis);
-    return strcmp(step, "1") == 0 ? arena_printf(x->m->arena, "%s + (%s_new - %s0)", corner, rows, rows)
-                                  : arena_printf(x->m->arena, "%s + (%s_new - %s0) * (%s)", corner, rows, rows, step);
+    const char *const rows = x->m->axis[axis].name;
+    return emit_adjacent(x, r, axis)
+               ? arena_printf(x->m->arena, "%s + (%s_new - %s0)", corner, rows, rows)
+               : arena_printf(x->m->arena, "%s + (%s_new - %s0) * (%s)", corner, rows, rows, emit_step(x, r, axis));
 }

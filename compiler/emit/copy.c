@@ -13,7 +13,7 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
     int lane = s->axes[s->rank - 1];
     const struct axis *axis = &x->m->axis[lane];
     if (!dtype_is_narrow(a->dtype) || ref_axis(from, from->rank - 1) != lane || axis->source != SIZE_CONSTANT ||
-        axis->extent % x->lanes || strcmp(emit_step(x, from, lane), "1") != 0)
+        axis->extent % x->lanes || !emit_adjacent(x, from, lane))
         return false;
     emit_line(x, "/* %s = %s, widened */", emit_array(x, to), emit_array(x, from));
     for (int k = 0; k < s->rank; k++) {
@@ -37,7 +37,7 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
 static const char *padded_end(struct emitter *x, int lane)
 {
     const char *const first = emit_first(x, lane), *const range = emit_range(x, lane);
-    const bool zero = strcmp(first, "0") == 0;
+    const bool zero = emit_starts_at_zero(x, lane);
     return arena_printf(x->m->arena, "%s%sround_up(%s, %d)", zero ? "" : first, zero ? "" : " + ", range, x->lanes);
 }
 
@@ -62,7 +62,7 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
         return false; /* SIZE_ROWS: rows of several heads have no common stride */
     if (row >= 0 && ref_computes_with(from, row)) return false; /* rows at computed subscripts have no common stride */
     bool both = (row == s->axes[0] && column == s->axes[1]) || (row == s->axes[1] && column == s->axes[0]);
-    if (!both || strcmp(emit_step(x, from, column), "1") != 0 || strcmp(emit_step(x, to, row), "1") != 0) return false;
+    if (!both || !emit_adjacent(x, from, column) || !emit_adjacent(x, to, row)) return false;
     const bool out = x->l->array[to->of].kind == ARRAY_OUTPUT;
     const char *rows = emit_range(x, row), *to_row = emit_step(x, to, column), *name = x->m->axis[row].name;
     const bool pads_itself = pads && !widens && !narrows;
@@ -94,7 +94,7 @@ static bool emit_copy_rows(struct emitter *x, const struct stmt *s, bool pads)
                         dtype_bytes(x->l->array[to->of].dtype) == 4,
                same = x->l->array[to->of].dtype == a->dtype;
     if (s->rank != 2 || (!same && !widens) || !axis_is_sequence(&x->m->axis[lane]) || emit_apart(x, lane)) return false;
-    if (strcmp(emit_step(x, from, lane), "1") != 0 || strcmp(emit_step(x, to, lane), "1") != 0) return false;
+    if (!emit_adjacent(x, from, lane) || !emit_adjacent(x, to, lane)) return false;
     const char *r = x->m->axis[row].name, *l = x->m->axis[lane].name, *lanes = emit_range(x, lane);
     emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", r, emit_first(x, row), r, emit_end(x, row), r);
     if (widens) {
@@ -226,7 +226,7 @@ static void emit_copy_computed(struct emitter *x, const struct stmt *s, bool pad
     uint32_t rows = 0;
     for (int k = 0; k + 1 < s->rank; k++) rows |= UINT32_C(1) << s->axes[k];
     const struct ref read = emit_read(x, from);
-    for (int k = 0; k < read.rank && rows && strcmp(emit_first(x, lane), "0") == 0; k++)
+    for (int k = 0; k < read.rank && rows && emit_starts_at_zero(x, lane); k++)
         keep_parts(x, read.sub[k], lane, rows, lanes);
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *const axis = x->m->axis[s->axes[k]].name;

@@ -115,7 +115,7 @@ static bool has_rows(struct emitter *x, const struct stmt *s, const struct decay
     const struct array *const a = &x->l->array[r->of];
     return a->dtype == dtype_of_sums(x->m->dtype) && !a->paired && !a->matrix &&
            (a->kind != ARRAY_TILE || a->offset >= 0) && ref_axis(r, r->rank - 1) == d->over && ref_uses_axis(r, axis) &&
-           !ref_uses_axis(r, axis == d->key ? d->query : d->key) && strcmp(emit_step(x, r, d->over), "1") == 0;
+           !ref_uses_axis(r, axis == d->key ? d->query : d->key) && emit_adjacent(x, r, d->over);
 }
 
 /* Whether operand a, for a query, is the row of the array of operand b at the key that is *after keys after the query's
@@ -223,8 +223,7 @@ bool emit_decayed(struct emitter *x, const struct stmt *s)
         {"w_row", size, emit_step(x, to, row)},
     };
     for (int k = 0; k < d.of_lanes; k++) /* one stride must do for the numbers of the queries, and one for the keys */
-        if (strcmp(emit_step(x, &of[d.a[k]], over), emit_step(x, &of[d.x], over)) != 0 ||
-            strcmp(emit_step(x, &of[d.b[k]], over), emit_step(x, &of[d.y], over)) != 0)
+        if (!emit_steps_equal(x, &of[d.a[k]], &of[d.x], over) || !emit_steps_equal(x, &of[d.b[k]], &of[d.y], over))
             return false;
     emit_line(x, "/* %s[%s][%s] += sum over %s of %s * %s * a decay, for %s up to the query's last key */",
               emit_array(x, to), x->m->axis[row].name, x->m->axis[lane].name, x->m->axis[over].name,

@@ -212,8 +212,8 @@ void emit_faded(struct emitter *x, const struct faded *faded)
     for (int k = 0; k < 2; k++) {
         const struct ref *const r = &dot->operand[k];
         const char *const step = emit_step(x, r, dot->axes[k]), *const stride = emit_step(x, r, dot->axis);
-        const bool rows = strcmp(stride, "1") == 0;
-        if (!rows && strcmp(step, "1") != 0) return;
+        const bool rows = emit_adjacent(x, r, dot->axis);
+        if (!rows && !emit_adjacent(x, r, dot->axes[k])) return;
         norm[k] = arena_printf(arena, "max_norm_of_%s(%s, %s, %s, %lld)", rows ? "rows" : "columns",
                                emit_corner(x, dot, r), emit_range(x, dot->axes[k]), rows ? step : stride, elements);
     }

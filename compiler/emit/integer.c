@@ -404,18 +404,20 @@ static const char *cancelled(struct emitter *x, const struct expr *e, bool inner
     return text;
 }
 
-/* Returns C for the minimum or maximum of a and b. If b is redundant, returns a. */
+static const char *print_integer(struct emitter *x, const struct expr *e, bool inner);
+
+/* Returns whether a nest of minima, or of maxima, has the operand whose C is `operand`. Two sizes can be one variable. */
+static bool has_operand(struct emitter *x, const struct expr *nest, enum expr_op op, const char *operand)
+{
+    if (nest->op != op) return strcmp(print_integer(x, nest, false), operand) == 0;
+    return has_operand(x, nest->arg[0], op, operand) || has_operand(x, nest->arg[1], op, operand);
+}
+
+/* Returns C for the minimum or maximum of a and b, the C of e's arguments. If b is redundant, returns a. */
 static const char *extreme(struct emitter *x, const struct expr *e, const char *a, const char *b)
 {
-    struct arena *const arena = x->m->arena;
-    const char *const function = e->op == EXPR_MIN ? "min" : "max", *const last = arena_printf(arena, ", %s)", b);
-    bool has = strcmp(a, b) == 0;
-    if (!has && e->arg[0]->op == e->op) {
-        const char *const first = arena_printf(arena, "%s(%s, ", function, b);
-        has = strncmp(a, first, strlen(first)) == 0 ||
-              (strlen(a) > strlen(last) && strcmp(a + strlen(a) - strlen(last), last) == 0);
-    }
-    return has ? a : arena_printf(arena, "%s(%s, %s)", function, a, b);
+    if (has_operand(x, e->arg[0], e->op, b)) return a;
+    return arena_printf(x->m->arena, "%s(%s, %s)", e->op == EXPR_MIN ? "min" : "max", a, b);
 }
 
 /* Returns e for a range of one index i: LO becomes i and HI becomes i + 1, so that more terms cancel. Ids and drawn

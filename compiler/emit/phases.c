@@ -216,7 +216,7 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
                                 ? arena_printf(arena, "call->summed / %lld", (long long)x->m->axis[s->axis].extent)
                                 : emit_integer_text(x, s->from, false),
                       *const first = !x->c->state.common ? own
-                                     : strcmp(own, "0") == 0
+                                     : !x->l->kept && s->from == expr_int(x->m, 0)
                                          ? "call->common_chunks"
                                          : arena_printf(arena, "call->common_begun ? call->common_chunks : %s", own);
     const bool skips = x->c->state.read_first > 0, stores = x->l->kept && x->stores_chunks;

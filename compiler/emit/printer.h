@@ -194,6 +194,7 @@ bool emit_is_gradient_of_param(const struct emitter *x, const struct array *a);
 /* Arrays whose strides the caller may give (strided.c):
    - emit_strided returns the entry in the kernel's table, or NULL for any other array.
    - emit_axis_of_caller returns the caller's number of axis k of the array. An axis of query heads is two axes here.
+   - emit_axis_of_heads returns whether axes k and k + 1 are a single axis of query heads for the caller.
    - emit_stride_of_caller returns C for the stride of axis k. emit_last_stride returns C for the stride of the last
      axis.
    - emit_levels_of lists the axes. An axis of rows (SIZE_ROWS) is listed as two axes: members and queries.
@@ -205,6 +206,7 @@ struct axis_of_caller {
 };
 const char *emit_local(const struct emitter *x, const char *name);
 const struct kernel_array *emit_strided(const struct emitter *x, const struct array *a);
+bool emit_axis_of_heads(const struct emitter *x, const struct array *a, int k);
 int emit_axis_of_caller(const struct emitter *x, const struct array *a, int k);
 const char *emit_stride_of_caller(const struct emitter *x, const struct array *a, int k);
 const char *emit_last_stride(const struct emitter *x, const struct array *a);
@@ -344,8 +346,10 @@ const char *emit_array(const struct emitter *x, const struct ref *r);
 const char *emit_corner(struct emitter *x, const struct stmt *s, const struct ref *r);
 /* Returns whether loops over axis i have tiles. If so, the C has i0 and i1, and i counts from 0 in a tile. */
 bool emit_tiled(const struct emitter *x, int axis);
-/* emit_first returns the first value of the loop variable. emit_end returns the end, which is not included. */
+/* emit_first returns the first value of the loop variable, and emit_starts_at_zero whether it is known to be 0.
+   emit_end returns the end, which is not included. */
 const char *emit_first(const struct emitter *x, int axis);
+bool emit_starts_at_zero(const struct emitter *x, int axis);
 const char *emit_end(const struct emitter *x, int axis);
 /* Opens the loops over tiles of a FOR statement, and returns the number of loops. (ranges.c) */
 int emit_tile_loops(struct emitter *x, const struct stmt *s);
@@ -414,6 +418,11 @@ const char *emit_element_by_name(struct emitter *x, const struct expr *e, int la
 /* Returns C for the distance in elements between neighbours in the axis's current range. Returns "0" if the
    reference does not use the axis. */
 const char *emit_step(struct emitter *x, const struct ref *r, int axis);
+/* Returns whether neighbours in the axis's current range are known to be adjacent in memory. A stride of the caller is
+   not known: it can be 1 at run time. */
+bool emit_adjacent(struct emitter *x, const struct ref *r, int axis);
+/* Returns whether the steps of two references along the axis are known to be equal. */
+bool emit_steps_equal(struct emitter *x, const struct ref *a, const struct ref *b, int axis);
 /* Returns the stride of rows of sums that one part of backward leaves for later parts. Rows are padded to whole
    cache lines. */
 int64_t emit_row_of_sums(const struct module *m, const struct array *a);

@@ -45,17 +45,13 @@ static const char *pairs_of(struct emitter *x, int axis)
     return arena_printf(x->m->arena, "(%s + 1) / 2", emit_range(x, axis));
 }
 
-/* Prints a call of a product of embedded/product.c. Arguments that the product does not take are left out. */
+/* Prints a call of a product of embedded/product.c. Arguments without a value are left out. */
 static void emit_call(struct emitter *x, const char *product, const struct product_argument *argument, int arguments)
 {
     struct product_argument given_to[MAX_ARGUMENTS];
-    const bool paired = strstr(product, "paired") != NULL;
     int count = 0;
-    for (int k = 0; k < arguments; k++) {
-        bool left_out = (strcmp(argument[k].name, "by") == 0 && !paired) ||
-                        (strcmp(argument[k].name, "compensation") == 0 && !x->compensated);
-        if (!left_out) given_to[count++] = argument[k];
-    }
+    for (int k = 0; k < arguments; k++)
+        if (argument[k].value) given_to[count++] = argument[k];
     emit_product_call(x, product, given_to, count);
 }
 
@@ -81,7 +77,7 @@ static bool emit_in_one_lane(struct emitter *x, const struct stmt *s)
     return program_keeps_state(&x->c->program) && s->operands == 2 && s->assign[0].fold == FOLD_SET &&
            !x->l->array[s->operand[1].of].paired && x->m->axis[s->axes[1]].source != SIZE_CONSTANT &&
            !x->cut[s->axis] && emit_most_lanes(x, &s->assign[0].to) == x->lanes &&
-           strcmp(emit_step(x, &s->operand[0], s->axes[0]), "1") == 0 && rows_in_vectors(x, s);
+           emit_adjacent(x, &s->operand[0], s->axes[0]) && rows_in_vectors(x, s);
 }
 
 /* Prints the start of a condition: a product with one query, or one new row of a SOLVE (resume.c), has its rows in the
@@ -133,19 +129,21 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     const char *across = paired ? "2" : emit_step(x, row, s->axes[0]),
                *along = paired ? pair_stride(x, row, s->axis, s->axis) : emit_step(x, row, s->axis);
     const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL, *searched;
+    const bool apart = !paired && !emit_adjacent(x, row, s->axes[0]) && !emit_adjacent(x, row, s->axis);
     if (paired) /* The elements of a pair are adjacent. */
         searched = arena_printf(arena, "%s, (%s + 1) / 2, 2 * %s", along, keys, rows);
-    else if (strcmp(across, "1") == 0)
-        searched = arena_printf(arena, "%s, %s, %s", along, keys, rows);
-    else
+    else if (emit_adjacent(x, row, s->axis))
         searched = arena_printf(arena, "%s, %s, %s", across, rows, keys);
+    else
+        searched = arena_printf(arena, apart ? "%s, %s, %s, %s" : "%s, %s, %s", along, keys, rows, across);
     int64_t *max = paired ? &x->region_pairs : &x->region_keys;
     for (int k = 0; k < weights->rank; k++)
         if (weights->axes[k] == s->axis && weights->extent[k] > *max) *max = weights->extent[k];
     emit_line(x,
-              "if (__builtin_expect(%s!finite%s(%s, %s), 0)) { /* infinity and NaN affect only queries that see "
+              "if (__builtin_expect(%s!finite%s%s(%s, %s), 0)) { /* infinity and NaN affect only queries that see "
               "them */",
-              partial ? arena_printf(arena, "(%s) && ", partial) : "", kind, emit_corner(x, s, row), searched);
+              partial ? arena_printf(arena, "(%s) && ", partial) : "", apart ? "_apart" : "", kind,
+              emit_corner(x, s, row), searched);
     x->indent += 4;
     emit_call(x, paired ? "dot_finite_paired" : "dot_finite", argument, arguments);
     const char *j = x->m->axis[s->axis].name, *lead = paired ? " / 2" : "";
@@ -171,23 +169,22 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
 }
 
 /* Prints a product of rows that are on several pages, one call for each page. */
-static void emit_parts(struct emitter *x, const char *product, int array, struct product_argument *argument,
-                       int arguments)
+static void emit_parts(struct emitter *x, const struct stmt *s, const char *product, int array,
+                       struct product_argument *argument, int arguments)
 {
     struct arena *const arena = x->m->arena;
     const char *const axis = x->m->axis[x->in_pages->axis].name;
-    const bool along = strncmp(product, "dot_along", 9) == 0;
-    const char *step = "1";
-    for (int k = 0; k < arguments; k++)
-        if (strcmp(argument[k].name, "a_step") == 0) step = argument[k].value;
+    const bool along = emit_is_along(x, s);
+    const char *const times = along || emit_adjacent(x, &s->operand[0], s->axis)
+                                  ? ""
+                                  : arena_printf(arena, " * %s", emit_step(x, &s->operand[0], s->axis));
     for (int k = 0; k < arguments; k++) {
         const char *const name = argument[k].name;
         if (strcmp(name, "b") == 0) argument[k].value = "rows_of_page";
         if (strcmp(name, "after") == 0) argument[k].value = "after";
         if (strcmp(name, along ? "columns" : "steps") == 0) argument[k].value = "end - at";
         if (strcmp(name, along ? "c" : "a") == 0)
-            argument[k].value = arena_printf(arena, "%s + (at - %s0)%s", argument[k].value, axis,
-                                             along || strcmp(step, "1") == 0 ? "" : arena_printf(arena, " * %s", step));
+            argument[k].value = arena_printf(arena, "%s + (at - %s0)%s", argument[k].value, axis, times);
     }
     const char *const type = emit_stored(x->l->array[array].dtype);
     emit_line(x, "for (int64_t at = %s0, end; at < %s1; at = end) {", axis, axis);
@@ -200,10 +197,11 @@ static void emit_parts(struct emitter *x, const char *product, int array, struct
     emit_line(x, "}");
 }
 
-/* Prints a product that prefetches the rows of the operand `lane`. */
-static void emit_prefetching(struct emitter *x, const char *product, const struct ref *lane,
+/* Prints a product that prefetches the rows of the operand in the lanes. */
+static void emit_prefetching(struct emitter *x, const struct stmt *s, const char *product,
                              const struct product_argument *argument, int arguments)
 {
+    const struct ref *const lane = &s->operand[1];
     const enum dtype dtype = x->l->array[lane->of].dtype;
     const bool parts = x->c->state.paged && emit_in_parts(x, lane->of);
     const char *const early = emit_early(x, dtype, parts);
@@ -225,7 +223,7 @@ static void emit_prefetching(struct emitter *x, const char *product, const struc
     x->indent -= 4;
     emit_line(x, "else");
     x->indent += 4;
-    emit_parts(x, name, lane->of, all, arguments);
+    emit_parts(x, s, name, lane->of, all, arguments);
     x->indent -= 4;
 }
 
@@ -335,7 +333,7 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
         emit_special(x, "dot_until", argument, arguments, false,
                      &(struct product_argument){"visible", "int64_t ", visible}, 1);
     else if (fetched)
-        emit_prefetching(x, "dot_fetched", lane, argument, arguments);
+        emit_prefetching(x, s, "dot_fetched", argument, arguments);
     else
         emit_call(x, paired ? "dot_paired" : "dot", argument, arguments);
     x->indent -= 4;
@@ -379,7 +377,7 @@ static void emit_along(struct emitter *x, const struct stmt *s)
         {"c_row", size, emit_step(x, to, s->axes[0])},
     };
     if (x->m->axis[s->axis].extent > x->along_terms) x->along_terms = x->m->axis[s->axis].extent;
-    emit_prefetching(x, "dot_along", lane, argument, (int)(sizeof argument / sizeof *argument));
+    emit_prefetching(x, s, "dot_along", argument, (int)(sizeof argument / sizeof *argument));
 }
 
 /* Returns whether the rows of a product are tokens of an array of the caller, such as k. */
@@ -387,8 +385,7 @@ static bool rows_of_caller(struct emitter *x, const struct stmt *s)
 {
     const struct array *a = &x->l->array[s->operand[0].of];
     return a->kind == ARRAY_INPUT && !a->sums && emit_tiled(x, s->axes[0]) &&
-           x->m->axis[s->axis].source == SIZE_CONSTANT && !x->cut[s->axis] &&
-           strcmp(emit_step(x, &s->operand[0], s->axis), "1") == 0;
+           x->m->axis[s->axis].source == SIZE_CONSTANT && !x->cut[s->axis] && emit_adjacent(x, &s->operand[0], s->axis);
 }
 
 /* Whether r has rows of another array of the caller, one for each row of product s. */
@@ -603,9 +600,12 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         {"c", output, emit_corner(x, s, to)},
         {"c_row", size, emit_step(x, to, s->axes[0])},
         {"update", size, arena_printf(arena, "%d", update)},
-        {"by", "float ", emit_number(x, s->times != 0 ? s->times : 1, true)},
+        {"by", "float ", paired ? emit_number(x, s->times != 0 ? s->times : 1, true) : NULL},
         {"factor", numbers, factor ? emit_corner(x, s, &s->operand[2]) : "NULL"},
-        {"compensation", output, s->assign[0].compensation ? emit_corner(x, s, &compensation) : "NULL"},
+        {"compensation", output,
+         !x->compensated             ? NULL
+         : s->assign[0].compensation ? emit_corner(x, s, &compensation)
+                                     : "NULL"},
     };
     const int arguments = (int)(sizeof argument / sizeof *argument);
     const char *position = NULL;
@@ -623,7 +623,7 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         emit_one_lane(x, s);
         emit_one_row(x, s);
         if (fetched)
-            emit_prefetching(x, "dot_fetched", lane, argument, arguments);
+            emit_prefetching(x, s, "dot_fetched", argument, arguments);
         else
             emit_call(x, paired ? "dot_paired" : "dot", argument, arguments);
     } else

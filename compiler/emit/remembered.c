@@ -42,7 +42,8 @@ static void note_axes(const struct expr *e, uint32_t *axes, const struct expr **
     for (int k = 0; k < expr_arity(e->op); k++) note_axes(e->arg[k], axes, starts);
 }
 
-/* Returns C for a number of all that the elements of the strip depend on, besides the difference. */
+/* Returns C for a number of all that the elements of the strip depend on, besides the difference. Returns NULL if they
+   depend on nothing else. */
 static const char *head_of(const struct emitter *x, const struct stmt *s)
 {
     static const enum size_source outer[] = {SIZE_BATCH, SIZE_KV_HEADS, SIZE_MEMBERS, SIZE_HEADS};
@@ -64,7 +65,13 @@ static const char *head_of(const struct emitter *x, const struct stmt *s)
                                            : NULL;
             made = times ? arena_printf(x->m->arena, "%s + %s", times, index) : index;
         }
-    return made ? made : "0";
+    return made;
+}
+
+static const char *number_of_head(const struct emitter *x, const struct stmt *s)
+{
+    const char *const head = head_of(x, s);
+    return head ? head : "0";
 }
 
 /* Returns C for the number of the current tile along axis k of the array. */
@@ -97,9 +104,9 @@ const char *emit_kept_tiles_of_head(const struct emitter *x, const struct array 
 static void recall_tile(struct emitter *x, const struct stmt *s, const struct array *a)
 {
     const char *const name = emit_local(x, a->name), *const head = head_of(x, s);
-    const char *number = strcmp(head, "0") == 0 ? ""
-                                                : arena_printf(x->m->arena, "(by_heads ? 0 : %s) * %s * %s + ", head,
-                                                               tiles_along(x, a, 0), tiles_along(x, a, 1));
+    const char *number = head ? arena_printf(x->m->arena, "(by_heads ? 0 : %s) * %s * %s + ", head,
+                                             tiles_along(x, a, 0), tiles_along(x, a, 1))
+                              : "";
     number = arena_printf(x->m->arena, "%s%s * %s + %s", number, number_along(x, a, 0), tiles_along(x, a, 1),
                           number_along(x, a, 1));
     emit_line(x, "/* %s, which this thread may have from an earlier sequence */", name);
@@ -122,9 +129,9 @@ void emit_recall(struct emitter *x, const struct stmt *s)
     const long long extent = (long long)x->m->axis[a->axes[0]].extent;
     emit_line(x, "/* the elements of %s that this thread has for the head */", name);
     emit_line(x, "const int64_t %s_first = %s0 - %s1 + 1;", name, lane, other);
-    emit_line(x, "recall(%s_known, %s, %s_first, %s_first + %lld, 1 - %s, %s + %s + %lld, %lld);", name, head_of(x, s),
-              name, name, extent, emit_size(x->m, a->other), emit_size(x->m, a->lane), emit_size(x->m, a->other),
-              extent, (long long)a->remembered);
+    emit_line(x, "recall(%s_known, %s, %s_first, %s_first + %lld, 1 - %s, %s + %s + %lld, %lld);", name,
+              number_of_head(x, s), name, name, extent, emit_size(x->m, a->other), emit_size(x->m, a->lane),
+              emit_size(x->m, a->other), extent, (long long)a->remembered);
     emit_line(x, "%s *const %s = %s_kept + (%s_first - %s_known->base);", stored, name, name, name, name);
 }
 
@@ -134,8 +141,8 @@ void emit_missing(struct emitter *x, const struct stmt *s, void (*print)(struct 
     const char *const name = emit_local(x, a->name), *const axis = x->m->axis[a->axes[0]].name;
     if (a->rank == 2) {
         const char *const other = x->m->axis[a->axes[1]].name;
-        emit_line(x, "if (!knows_tile(%s_known, %s, %s0, %s1, %s0, %s1)) {", name, head_of(x, s), axis, axis, other,
-                  other);
+        emit_line(x, "if (!knows_tile(%s_known, %s, %s0, %s1, %s0, %s1)) {", name, number_of_head(x, s), axis, axis,
+                  other, other);
         x->indent += 4;
         print(x, s);
         x->indent -= 4;

@@ -26,7 +26,7 @@ const char *emit_row_ahead(struct emitter *x, const struct stmt *s, const struct
         return NULL;
     const int row = s->axes[0], lane = s->axes[1];
     if (!axis_is_sequence(&x->m->axis[row]) || x->m->axis[lane].source != SIZE_CONSTANT || !ref_uses_axis(r, row) ||
-        ref_axis(r, r->rank - 1) != lane || strcmp(emit_step(x, r, lane), "1") != 0)
+        ref_axis(r, r->rank - 1) != lane || !emit_adjacent(x, r, lane))
         return NULL;
     return arena_printf(x->m->arena, "__builtin_prefetch(%s + (%s) * %s, %d, 2);", emit_address(x, r),
                         emit_range(x, row), emit_step(x, r, row), a->kind == ARRAY_OUTPUT);

@@ -41,8 +41,7 @@ static enum size_source source_of(const struct emitter *x, const struct array *a
     return x->m->axis[a->axes[k]].source;
 }
 
-/* Returns whether axes k and k + 1 of the loops are a single axis of query heads for the caller. */
-static bool is_of_heads(const struct emitter *x, const struct array *a, int k)
+bool emit_axis_of_heads(const struct emitter *x, const struct array *a, int k)
 {
     return k + 1 < a->rank && source_of(x, a, k) == SIZE_KV_HEADS &&
            (source_of(x, a, k + 1) == SIZE_MEMBERS || source_of(x, a, k + 1) == SIZE_ROWS);
@@ -51,7 +50,7 @@ static bool is_of_heads(const struct emitter *x, const struct array *a, int k)
 int emit_axis_of_caller(const struct emitter *x, const struct array *a, int k)
 {
     int number = k;
-    for (int n = 0; n < k; n++) number -= is_of_heads(x, a, n) && source_of(x, a, n + 1) == SIZE_MEMBERS;
+    for (int n = 0; n < k; n++) number -= emit_axis_of_heads(x, a, n) && source_of(x, a, n + 1) == SIZE_MEMBERS;
     return number;
 }
 
@@ -67,7 +66,7 @@ const char *emit_stride_of_caller(const struct emitter *x, const struct array *a
         if (source == SIZE_BATCH || head || row)
             stride = arena_printf(arena, "%s_%s", name, row ? "row" : head ? "head" : "batch");
     }
-    return is_of_heads(x, a, k) ? arena_printf(arena, "members * %s", stride) : stride;
+    return emit_axis_of_heads(x, a, k) ? arena_printf(arena, "members * %s", stride) : stride;
 }
 
 bool emit_has_dropped(const struct emitter *x, const struct array *a)

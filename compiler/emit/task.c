@@ -151,7 +151,7 @@ static const char *address_of_strided(struct emitter *x, const struct array *a)
     const char *made = arena_printf(arena, "call->params->%s", name);
     for (int k = 0; k < a->rank && !whole; k++) {
         if (!x->task_axis[a->axes[k]]) continue;
-        const char *const factor = strncmp(emit_stride_of_caller(x, a, k), "members * ", 10) == 0 ? "members * " : "",
+        const char *const factor = emit_axis_of_heads(x, a, k) ? "members * " : "",
                           *const index = emit_integer_text(x, expr_leaf(x->m, EXPR_INDEX, a->axes[k]), true);
         made = arena_printf(arena, "%s + %s * %scall->at.%s[%d]", made, index, factor, name,
                             emit_axis_of_caller(x, a, k));

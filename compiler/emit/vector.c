@@ -184,10 +184,10 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
     template_set(x, "COMPENSATION_OF_GROUP", e->compensated ? ", compensation ? compensation + r * c_row : NULL" : "");
     template_set(x, "COMPENSATION_OF_COLUMN", e->compensated ? ", compensation ? compensation + x : NULL" : "");
     static const char *const names[] = {
-        "bits",      "bit",       "finite",    "add_seen",   "add_seen_lanes", "block",      "parts",
-        "dot",       "dot_kept",  "rows_kept", "block_kept", "dot_until",      "dot_finite", "dot_finite_lanes",
-        "dot_ahead", "dot_early", "some_rows", "dot_lane",   "blocks",         "narrow",     "lanes_in_blocks",
-        "dot_row",   "dot_both",  "both_rows"};
+        "bits",      "bit",       "finite",    "add_seen",    "add_seen_lanes", "block",      "parts",
+        "dot",       "dot_kept",  "rows_kept", "block_kept",  "dot_until",      "dot_finite", "dot_finite_lanes",
+        "dot_ahead", "dot_early", "some_rows", "dot_lane",    "blocks",         "narrow",     "lanes_in_blocks",
+        "dot_row",   "dot_both",  "both_rows", "finite_apart"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         template_set(x, arena_printf(x->arena, "%s_T", names[k]),
                      arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));

@@ -166,7 +166,7 @@ static struct stmt *read_transposed(struct loops *l, const struct stmt *s, struc
     return copy;
 }
 
-/* Whether the array has an axis of rows (pass/few_queries.c). Rows of an input are not at equal distances, which a
+/* Whether the array has an axis of rows (pass/few_queries.c). Rows of the caller are not at equal distances, which a
    product needs. */
 static bool of_rows(const struct loops *l, const struct array *a)
 {
@@ -234,7 +234,8 @@ static void walk(const struct compilation *c, struct stmt **body, struct stmt **
             struct ref *r = &s->operand[k];
             const struct array *a = &l->array[r->of];
             const bool narrow = dtype_is_narrow(a->dtype);
-            if (!widening && s->op == LOOPS_DOT && k == 0 && a->kind == ARRAY_INPUT && of_rows(l, a)) {
+            if (!widening && s->op == LOOPS_DOT && k == 0 && (a->kind == ARRAY_INPUT || is_declared(c, a)) &&
+                of_rows(l, a)) {
                 read_copy(l, loops, depth, r, -1, 0);
                 continue;
             }

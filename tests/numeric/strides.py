@@ -325,11 +325,43 @@ def axis_of_tokens(kernel, name):
     return None
 
 
+def tangents(folder, suite):
+    """Tangents with strides, of which one element is NaN: the rows that see it are NaN, the others have the same bits."""
+    name, at = 'q.tangent k.tangent v.tangent a.tangent'.split(), 39
+    spec = spec_of('table', ['jvp']) | {'mask': 'causal', 'algorithm': 'quadratic', 'emit': ['jvp']}
+    path = folder + '/table.yaml'
+    with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
+    count = 0
+    for target in dict.fromkeys((suite.target, 'generic')):
+        kernel, rng = compiled(suite, path, folder, target, *usual(1)), np.random.default_rng(11)
+        for n_q, n_k in ((70, 70), (3, 70), (1, 70)):
+            q, *others = (rng.standard_normal((B, heads, n, D)).astype(np.float32) for heads, n in ((H, n_q), (G, n_k), (G, n_k)))
+            P = {n: rng.standard_normal(x.shape).astype(np.float32) for n, x in zip(name, (q, *others))}
+            P |= {n: rng.standard_normal((H, 11)).astype(np.float32) for n in ('a', name[3])}
+            for n in P:
+                for how, plain, other in layouts(P[n], rng):
+                    one = kernel(P | {n: plain}, q, *others)
+                    check(np.isfinite(one).all(), 'the tangent is not finite')
+                    results = {how: kernel(P | {n: other}, q, *others)}
+                    for before in (False, True) if how.endswith('apart') or 'repeat' in how else ():
+                        results['%s, at a fence' % how] = kernel(P | {n: at_a_fence(other, before)}, q, *others)
+                    for by, two in results.items(): check(np.array_equal(one, two), '%s: %s of n_q %d has other bits' % (by, n, n_q))
+                    count += 1
+            one = kernel(P, q, *others)
+            for how, spoilt in ('contiguous', P['v.tangent'].copy()), ('apart', apart(P['v.tangent'], rng)):
+                spoilt[..., at, :] = np.nan
+                two, seen = kernel(P | {'v.tangent': spoilt}, q, *others), np.arange(n_q) + n_k - n_q >= at
+                check(np.array_equal(one[:, :, ~seen], two[:, :, ~seen]), '%s: NaN reaches rows that do not see it' % how)
+                check(np.isnan(two[:, :, seen]).all(), '%s: a row that sees NaN is finite' % how)
+    return '%d layouts' % count
+
+
 def main():
     suite = Suite(__doc__.split('\n\n')[0])
     suite.objects = Objects(suite.folder)
     suite.target = best_target()
     suite.case('refused', refused, suite)
+    suite.case('tangents', tangents, suite)
     suite.case('shared', shared, suite)
     suite.case('hostile', hostile, suite)
     suite.case('wild', wild, suite)

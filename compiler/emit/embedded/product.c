@@ -24,6 +24,17 @@ TARGET APART int finite_T(const IN *p, int64_t row, int64_t rows, int64_t column
     return one <= WORD_MAX;
 }
 
+#if !PAIRED
+/* Like finite_T, for p[r * row + c * column]. */
+TARGET APART int finite_apart_T(const IN *p, int64_t row, int64_t rows, int64_t columns, int64_t column)
+{
+    int finite = 1;
+    if (column == 1) return finite_T(p, row, rows, columns);
+    for (int64_t r = 0; r < rows; r++) finite &= finite_T(p + r * row, column, columns, 1);
+    return finite;
+}
+#endif
+
 #if PAIRED
 /* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
    `seen`. `second` selects the second element of each pair of weights. */
