@@ -11,7 +11,6 @@
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
-#include "../../runtime/attnrt.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -40,10 +39,9 @@ struct counter {
     double pairs;   /* pairs in the sums over keys, of all heads and batch entries */
     double visited; /* visited pairs, of all heads and batch entries */
     int64_t document;
-    struct room {
-        struct attn_range *range;
-        int64_t count, capacity;
-    } reach, whole; /* `reach` contains the region's keys for the current query. The region contains `whole`. */
+    int64_t heads; /* the number of heads whose pairs are counted one by one */
+    struct key_ranges reach,
+        whole; /* `reach` contains the region's keys for the current query. The region contains `whole`. */
     bool exact;
 };
 
@@ -220,22 +218,10 @@ static void solve(const struct counter *x, const struct expr *where, struct solv
     if (expr_reads_ids(where)) s->every.count = 0; /* with ids, these ranges are valid only for some tiles */
 }
 
-static void add_range(struct room *room, int64_t from, int64_t to)
-{
-    if (room->count == room->capacity) {
-        int64_t capacity = 2 * room->capacity + MAX_RANGES;
-        struct attn_range *more = realloc(room->range, (size_t)capacity * sizeof *more);
-        if (!more) return;
-        room->range = more;
-        room->capacity = capacity;
-    }
-    room->range[room->count++] = (struct attn_range){from, to};
-}
-
 /* Writes the union of the ranges for the row's query to *out, clipped to from <= j < to. Adds the number of tested
    random blocks to *tests. */
 static void ranges_now(const struct counter *x, const struct ranges *ranges, bool every, struct row *r, int64_t from,
-                       int64_t to, struct room *out, int64_t *tests)
+                       int64_t to, struct key_ranges *out, int64_t *tests)
 {
     out->count = 0;
     for (int k = 0; k < ranges->count; k++) {
@@ -247,12 +233,12 @@ static void ranges_now(const struct counter *x, const struct ranges *ranges, boo
         if (end > to) end = to;
         bool blocks = range->drawn && floor_quotient(x->m, range->drawn->arg[1], &position, &block) &&
                       position->op == EXPR_INDEX;
-        if (!range->drawn || (!blocks && !every)) add_range(out, first, end);
-        for (int64_t j = first; j < end && blocks; j = (j / block + 1) * block) {
-            int64_t next = (j / block + 1) * block;
-            row_set(r, x->key, j);
-            ++*tests;
-            if (expr_eval_int(range->drawn, &r->env)) add_range(out, j, next < end ? next : end);
+        if (blocks) {
+            *tests += range->drawn->draw->count;
+            key_ranges_draw(out, x->m, range->drawn, &r->env, first, end, false);
+        } else if (!range->drawn || !every) {
+            struct attn_range *const at = key_ranges_more(out, 1);
+            if (at) out->range[out->count++] = (struct attn_range){first, end};
         }
     }
     out->count = attn_union(out->range, out->count, from, to);
@@ -283,10 +269,11 @@ static int64_t keys_of_row(struct counter *x, const struct solved *s, struct row
 }
 
 /* To save time, one query is counted in place of several neighbours. Returns the number of these neighbours, so
-   that there are at most MAX_TESTS tests. One query takes `spent_each` tests. */
+   that there are at most MAX_TESTS tests, of all heads. One query takes `spent_each` tests. */
 static int64_t step_of(struct counter *x, double spent_each)
 {
-    int64_t n = x->size->n_q, step = 1 + (int64_t)(spent_each * (double)n / MAX_TESTS) + n / MAX_QUERIES;
+    const double most = MAX_TESTS / (double)x->heads;
+    int64_t n = x->size->n_q, step = 1 + (int64_t)(spent_each * (double)n / most) + n / MAX_QUERIES;
     if (step > 1 && n / step < MIN_QUERIES) step = n / MIN_QUERIES > 1 ? n / MIN_QUERIES : 1;
     x->exact &= step == 1;
     return step;
@@ -461,7 +448,8 @@ static double pairs_of(struct counter *x, const struct expr *where)
         struct row r;
         bool plain = expr_reads_ids(where) && ids_are_plain(x, where);
         row_start(x, &r);
-        for (int64_t n = 0; n < iterations[0] * iterations[1] * iterations[2]; n++) {
+        x->heads = iterations[0] * iterations[1] * iterations[2];
+        for (int64_t n = 0; n < x->heads; n++) {
             row_set(&r, axis[0], n % iterations[0]);
             row_set(&r, axis[1], n / iterations[0] % iterations[1]);
             row_set(&r, axis[2], n / iterations[0] / iterations[1]);

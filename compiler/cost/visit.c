@@ -1,8 +1,7 @@
 /* Counts the tiles of keys that each tile of queries visits, from the bounds of the loops. If there are very many
    tiles of queries, a sample is counted. */
-#include "cost.h"
+#include "count.h"
 #include "../analysis/analysis.h"
-#include "../../runtime/attnrt.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,36 +15,35 @@ struct walk {
     struct module *m;
     int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES], stride[MAX_AXES];
     struct environment env;
-    uint32_t named; /* the axes on which the bounds of loops depend, as bits */
-    int query;      /* the sequence of the surrounding loop, or -1 */
-    struct attn_range *range;
-    int64_t ranges, room;
+    uint32_t named;         /* the axes on which the bounds of loops depend, as bits */
+    int query;              /* the sequence of the surrounding loop, or -1 */
+    struct key_ranges keys; /* the ranges of the current loop over keys */
     struct visited *out;
 };
 
 /* ---- the ranges of a loop over keys ---- */
 
-static struct attn_range *more_ranges(struct walk *w, int64_t count)
+struct attn_range *key_ranges_more(struct key_ranges *to, int64_t count)
 {
-    if (w->ranges + count > w->room) {
-        int64_t room = 2 * (w->ranges + count);
-        struct attn_range *grown = realloc(w->range, (size_t)room * sizeof *grown);
+    if (to->count + count > to->room) {
+        int64_t room = 2 * (to->count + count);
+        struct attn_range *grown = realloc(to->range, (size_t)room * sizeof *grown);
         if (!grown) return NULL;
-        w->range = grown;
-        w->room = room;
+        to->range = grown;
+        to->room = room;
     }
-    return w->range + w->ranges;
+    return to->range + to->count;
 }
 
 /* If the blocks of an EXPR_DRAWN are given by a parameter, reads them into `lists`. Returns false if memory is
    short. */
-static bool read_lists(struct walk *w, const struct expr *drawn, struct attn_draw *lists)
+static bool read_lists(const struct environment *env, const struct expr *drawn, struct attn_draw *lists)
 {
     const int64_t blocks = lists->last - lists->first + 1, count = lists->count;
     int32_t *const number = malloc((size_t)(blocks * count) * sizeof *number);
     for (int64_t a = 0; a < blocks && number; a++) {
         int64_t length = 0;
-        const double *const row = ids_row(w->env.ids, drawn->draw->name, lists->among + lists->first + a, &length);
+        const double *const row = ids_row(env->ids, drawn->draw->name, lists->among + lists->first + a, &length);
         for (int64_t k = 0; k < count; k++) number[a * count + k] = row && k < length ? (int32_t)row[k] : -1;
     }
     if (number) attn_draw_listed(lists, number);
@@ -53,23 +51,23 @@ static bool read_lists(struct walk *w, const struct expr *drawn, struct attn_dra
     return number != NULL;
 }
 
-/* Adds the ranges of the blocks of keys that are drawn for the current tile, with the runtime's functions. */
-static void drawn_ranges(struct walk *w, const struct expr *drawn, int64_t from, int64_t to)
+void key_ranges_draw(struct key_ranges *to, struct module *m, const struct expr *drawn, const struct environment *env,
+                     int64_t from, int64_t end, bool every)
 {
     const struct expr *position;
     int64_t block = 1;
-    floor_quotient(w->m, drawn->arg[1], &position, &block);
+    floor_quotient(m, drawn->arg[1], &position, &block);
     struct attn_draw lists = {.seed = drawn->draw->seed, .count = drawn->draw->count, .upto = drawn->draw->upto};
-    lists.among = expr_eval_int(drawn->arg[2], &w->env);
-    lists.first = expr_eval_int(expr_extreme(w->m, drawn->arg[0], false), &w->env);
-    lists.last = expr_eval_int(expr_extreme(w->m, drawn->arg[0], true), &w->env);
+    lists.among = expr_eval_int(drawn->arg[2], env);
+    lists.first = expr_eval_int(expr_extreme(m, drawn->arg[0], false), env);
+    lists.last = expr_eval_int(expr_extreme(m, drawn->arg[0], true), env);
     int64_t blocks = lists.last - lists.first + 1;
     if (blocks < 1) return;
     lists.list = malloc((size_t)(blocks * (lists.count + 1)) * sizeof *lists.list);
-    struct attn_range *at = more_ranges(w, blocks * lists.count);
-    if (lists.list && at && (!drawn->draw->name || read_lists(w, drawn, &lists))) {
+    struct attn_range *at = key_ranges_more(to, blocks * lists.count);
+    if (lists.list && at && (!drawn->draw->name || read_lists(env, drawn, &lists))) {
         if (!drawn->draw->name) attn_draw(&lists);
-        w->ranges += attn_drawn_ranges(&lists, block, from, to, false, at);
+        to->count += attn_drawn_ranges(&lists, block, from, end, every, at);
     }
     free(lists.list);
 }
@@ -77,18 +75,18 @@ static void drawn_ranges(struct walk *w, const struct expr *drawn, int64_t from,
 static void find_ranges(struct walk *w, const struct stmt *s)
 {
     int64_t from = expr_eval_int(s->from, &w->env), to = expr_eval_int(s->to, &w->env);
-    w->ranges = 0;
+    w->keys.count = 0;
     for (int k = 0; k < s->ranges; k++) {
         int64_t first = expr_eval_int(s->range[k].from, &w->env), end = expr_eval_int(s->range[k].to, &w->env);
-        struct attn_range *at = more_ranges(w, 1);
+        struct attn_range *at = key_ranges_more(&w->keys, 1);
         if (s->range[k].drawn)
-            drawn_ranges(w, s->range[k].drawn, first, end);
+            key_ranges_draw(&w->keys, w->m, s->range[k].drawn, &w->env, first, end, false);
         else if (at)
-            w->range[w->ranges++] = (struct attn_range){first, end};
+            w->keys.range[w->keys.count++] = (struct attn_range){first, end};
     }
-    struct attn_range *all = more_ranges(w, 1);
-    if (s->ranges == 0 && all) w->range[w->ranges++] = (struct attn_range){from, to};
-    w->ranges = attn_union(w->range, w->ranges, from, to);
+    struct attn_range *all = key_ranges_more(&w->keys, 1);
+    if (s->ranges == 0 && all) w->keys.range[w->keys.count++] = (struct attn_range){from, to};
+    w->keys.count = attn_union(w->keys.range, w->keys.count, from, to);
 }
 
 /* ---- tiles of keys ---- */
@@ -159,8 +157,8 @@ static void visit_tiles(struct walk *w, const struct stmt *s, int64_t from, int6
 static void visit_keys(struct walk *w, const struct stmt *s, double weight)
 {
     find_ranges(w, s);
-    for (int64_t k = 0; k < w->ranges; k++) {
-        int64_t from = w->range[k].from, to = w->range[k].to;
+    for (int64_t k = 0; k < w->keys.count; k++) {
+        int64_t from = w->keys.range[k].from, to = w->keys.range[k].to;
         if (s->period == 0) {
             visit_tiles(w, s, from, to, weight);
             continue;
@@ -332,5 +330,5 @@ void count_visits(const struct loops *l, const struct problem_size *size, struct
     }
     w.env = (struct environment){.index = w.index, .size = w.size, .lo = w.lo, .hi = w.hi, .ids = ids};
     walk(&w, l->body, 1);
-    free(w.range);
+    free(w.keys.range);
 }
