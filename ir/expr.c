@@ -121,6 +121,17 @@ const char *expr_infix(enum expr_op op)
     return *operation[op].infix ? operation[op].infix : NULL;
 }
 
+bool expr_is_of_bits(enum expr_op op)
+{
+    return op == EXPR_BIT_AND || op == EXPR_BIT_OR || op == EXPR_BIT_XOR || op == EXPR_SHIFT_LEFT ||
+           op == EXPR_SHIFT_RIGHT;
+}
+
+bool expr_rounds(enum expr_op op)
+{
+    return op == EXPR_FLOOR || op == EXPR_CEIL || op == EXPR_ROUND || op == EXPR_WHOLE;
+}
+
 enum expr_effort expr_effort(enum expr_op op)
 {
     return operation[op].effort;
@@ -225,7 +236,8 @@ static bool same_integers(const struct expr *a, const struct expr *b, int depth)
 {
     if (a == b) return true;
     const bool commutes = a->op == EXPR_ADD || a->op == EXPR_MUL || a->op == EXPR_EQ || a->op == EXPR_NE ||
-                          a->op == EXPR_AND || a->op == EXPR_OR || a->op == EXPR_MIN || a->op == EXPR_MAX;
+                          a->op == EXPR_AND || a->op == EXPR_OR || a->op == EXPR_MIN || a->op == EXPR_MAX ||
+                          a->op == EXPR_BIT_AND || a->op == EXPR_BIT_OR || a->op == EXPR_BIT_XOR;
     if (a->op != b->op || !commutes || depth == 0) return false;
     for (int first = 0; first < 2; first++)
         if (same_integers(a->arg[0], b->arg[first], depth - 1) && same_integers(a->arg[1], b->arg[!first], depth - 1))
@@ -310,6 +322,15 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
         return NULL;
     case EXPR_MOD:
     case EXPR_FLOORMOD: return expr_is_real(b, 1) ? expr_int(m, 0) : NULL;
+    case EXPR_BIT_AND:
+        if (expr_is_real(a, 0) || expr_is_real(b, 0)) return expr_int(m, 0);
+        return a == b && a->type == TYPE_INT ? a : NULL;
+    case EXPR_BIT_OR:
+    case EXPR_BIT_XOR:
+        if (expr_is_real(a, 0) && b->type == TYPE_INT) return b;
+        if (expr_is_real(b, 0) && a->type == TYPE_INT) return a;
+        if (a == b && op == EXPR_BIT_XOR) return expr_int(m, 0);
+        return a == b && a->type == TYPE_INT ? a : NULL;
     case EXPR_AND:
         if (expr_is_real(a, 0) || expr_is_real(b, 0)) return expr_int(m, 0);
         if (a->op == EXPR_INT && b->type == TYPE_BOOL) return b;
@@ -495,6 +516,21 @@ static int64_t larger(int64_t x, int64_t y)
     return x > y ? x : y;
 }
 
+static int64_t shifted_left(int64_t x, int64_t by)
+{
+    return by < 0 || by > 63 ? 0 : wrap((uint64_t)x << by);
+}
+
+static int64_t shifted_right(int64_t x, int64_t by)
+{
+    return x >> (by < 0 || by > 63 ? 63 : by);
+}
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
 /* These functions return NaN if an argument is NaN, unlike fmin and fmax. */
 static double smaller_real(double x, double y)
 {
@@ -571,6 +607,7 @@ double expr_eval(const struct expr *e, const struct environment *env)
     if (e->type != TYPE_REAL) return (double)expr_eval_int(e, env);
     const double x = exact(e, env);
     if (!env || !env->noise) return x;
+    if (expr_rounds(e->op)) return x;
     switch ((int)e->op) {
     case EXPR_REAL:
     case EXPR_OPERAND:
@@ -578,7 +615,6 @@ double expr_eval(const struct expr *e, const struct environment *env)
     case EXPR_ABS:
     case EXPR_MIN:
     case EXPR_MAX:
-    case EXPR_FLOOR:
     case EXPR_SELECT: return x;
     default: return expr_noisy(x, env->noise);
     }
@@ -667,6 +703,6 @@ const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *pro
 bool expr_integer_only(enum expr_op op, int argument)
 {
     return op == EXPR_DRAWN || op == EXPR_RANDOM || op == EXPR_START || expr_is_of_ids(op) || op == EXPR_RANGE ||
-           op == EXPR_MOD || op == EXPR_FLOORMOD || op == EXPR_AND || op == EXPR_OR || op == EXPR_NOT ||
-           (op == EXPR_SELECT && argument == 0);
+           op == EXPR_MOD || op == EXPR_FLOORMOD || expr_is_of_bits(op) || op == EXPR_AND || op == EXPR_OR ||
+           op == EXPR_NOT || (op == EXPR_SELECT && argument == 0);
 }

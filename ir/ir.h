@@ -216,6 +216,8 @@ int expr_arity(enum expr_op op);
 const char *expr_name(enum expr_op op);
 /* Returns the operator sign in C, such as "+". Returns NULL if the operation has none. */
 const char *expr_infix(enum expr_op op);
+bool expr_is_of_bits(enum expr_op op); /* true for & | ^ << >> */
+bool expr_rounds(enum expr_op op);     /* true for floor, ceil, round and trunc */
 /* Returns the C function that computes the operation, such as "fabs". Returns "" if there is none. */
 const char *expr_c_function(enum expr_op op);
 /* Returns true if users may call the operation, by the name expr_c_function(op). */

@@ -149,14 +149,15 @@ static void warn_expression(struct arena *arena, const struct expression *e, boo
         if (!found || (weight && is_factor(e->value, found->e) && !is_factor(e->value, x->e))) found = x;
     }
     if (!found) return;
-    const bool power = found->e->op == EXPR_POW;
+    const bool power = found->e->op == EXPR_POW, two = found->e->op == EXPR_EXP2;
+    const double most = two ? log2(largest) : log(largest);
     /* An expression from --set has no line. */
     const char *where = found->at.line ? "" : arena_printf(arena, "in '%.200s': ", e->text);
-    const char *above = power ? "" : arena_printf(arena, ", above %.1f", log(largest));
+    const char *above = power ? "" : arena_printf(arena, ", above %.1f", most);
     const char *bound = power ? ""
-                              : arena_printf(arena, ", as in exp(fmin(s, %.0f.0))",
-                                             /* A sum of exp(28) such terms does not overflow. */
-                                             floor(log(largest)) - 28);
+                              : arena_printf(arena, ", as in %s(fmin(s, %.0f.0))", two ? "exp2" : "exp",
+                                             /* A sum of exp(28), or 2^41, such terms does not overflow. */
+                                             floor(most) - (two ? 41 : 28));
     diagnostics_warning(d, found->at, "%s'%s' overflows %s if its exponent is large%s; rows of the result are then NaN",
                         where, expr_c_function(found->e->op), dtype_name(dtype_of_sums(dtype)), above);
     diagnostics_note(

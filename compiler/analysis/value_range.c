@@ -62,6 +62,18 @@ static struct real_range power(struct real_range a, struct real_range b)
     return between(fmax(exp2(a.low), DBL_TRUE_MIN), exp2(a.high));
 }
 
+static struct real_range common_bits(struct real_range a, struct real_range b)
+{
+    if (a.low < 0 && b.low < 0) return anything;
+    return between(0, a.low < 0 ? b.high : b.low < 0 ? a.high : fmin(a.high, b.high));
+}
+
+/* The range of a | b and a ^ b: no bit is set that neither a nor b has. */
+static struct real_range joined_bits(struct real_range a, struct real_range b)
+{
+    return a.low < 0 || b.low < 0 ? anything : between(0, a.high + b.high);
+}
+
 /* The rules of the column `range` of expr.def. If a function is NaN at a bound, the range is all numbers. */
 #define ANYTHING anything
 #define OF_OPERAND operand
@@ -80,6 +92,9 @@ static struct real_range power(struct real_range a, struct real_range b)
 #define LARGER between(fmax(a.low, b.low), fmax(a.high, b.high))
 #define MAGNITUDE magnitude(a)
 #define POWER power(a, b)
+#define COMMON_BITS common_bits(a, b)
+#define JOINED_BITS joined_bits(a, b)
+#define NEARER_0 between(fmin(a.low, 0), fmax(a.high, 0))
 
 struct real_range real_range_of(const struct expr *e, struct real_range operand)
 {

@@ -496,6 +496,8 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
     a = part[0], b = part[1];
     if (e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT && e->arg[1]->integer < 0 && e->arg[1]->integer != INT64_MIN)
         made = arena_printf(arena, "%s - %lld", a, (long long)-e->arg[1]->integer);
+    else if (expr_is_of_bits(e->op) && *expr_c_function(e->op))
+        return arena_printf(arena, "%s(%s, %s)", expr_c_function(e->op), a, b);
     else if (expr_infix(e->op))
         made = arena_printf(arena, "%s %s %s", a, expr_infix(e->op), b);
     else

@@ -314,6 +314,8 @@ static struct term shared_integer(struct nest *n, const struct expr *e, enum lev
         c = scalar_format(n, "!%s", part[0]);
     else if (e->op == EXPR_SELECT)
         c = scalar_format(n, "%s ? %s : %s", part[0], part[1], part[2]);
+    else if (expr_is_of_bits(e->op) && *expr_c_function(e->op))
+        c = scalar_format(n, "%s(%s, %s)", expr_c_function(e->op), part[0], part[1]);
     else if (expr_infix(e->op))
         c = scalar_format(n, "%s %s %s", part[0], expr_infix(e->op), part[1]);
     else if (e->op == EXPR_NEG)
@@ -552,6 +554,20 @@ static struct term select_integer(struct nest *n, const struct expr *e, enum lev
     return ints_of(scalar_format(n, "(%s & %s) | (~%s & %s)", mask, p, mask, q));
 }
 
+/* Returns the term of a shift per lane. C does not define shifts by fewer than 0 or more than 63 bits. */
+static struct term shift(struct nest *n, const struct expr *e, enum level level)
+{
+    const struct term a = as_int(n, scalar_term(n, e->arg[0], level)), b = as_int(n, scalar_term(n, e->arg[1], level));
+    const char *const p = scalar_wrapped(n, scalar_as_vector(n, a)), *const by = name_term(
+                                                                                     n, ints_of(scalar_as_vector(n, b)),
+                                                                                     level,
+                                                                                     scalar_format(n, "by_%d",
+                                                                                                   n->x->temporaries++))
+                                                                                     .c;
+    return ints_of(e->op == EXPR_SHIFT_LEFT ? scalar_format(n, "(%s << (%s & 63)) & ((%s & ~63) == 0)", p, by, by)
+                                            : scalar_format(n, "%s >> ((%s | ((%s & ~63) != 0)) & 63)", p, by, by));
+}
+
 /* Returns the term of integer arithmetic per lane, without a branch. */
 static struct term arithmetic(struct nest *n, const struct expr *e, enum level level)
 {
@@ -649,6 +665,8 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
     case EXPR_DRAWN: return drawn(n, e, level);
     case EXPR_RANDOM: return random_term(n, e, level);
     case EXPR_SELECT: return select_integer(n, e, level);
+    case EXPR_SHIFT_LEFT:
+    case EXPR_SHIFT_RIGHT: return shift(n, e, level);
     default: return arithmetic(n, e, level);
     }
 }
@@ -809,7 +827,7 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
         return (struct term){scalar_format(n, "%s%s_%s(&%s)", expr_name(e->op), any, x->suffix, a.c), KIND_REAL, true,
                              false};
     }
-    if (e->op == EXPR_FLOOR && vector && !expr_has(e, EXPR_OPERAND)) return scalar_as_real(n, wide_term(n, e, level));
+    if (expr_rounds(e->op) && vector && !expr_has(e, EXPR_OPERAND)) return scalar_as_real(n, wide_term(n, e, level));
     bool sum = e->op == EXPR_ADD || e->op == EXPR_SUB;
     if (narrow && vector && sum && (is_slope(n, e->arg[0]) || is_slope(n, e->arg[1]))) return slope_term(n, e, level);
     /* a scalar that depends only on indices stays an exact double */

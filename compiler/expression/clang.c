@@ -116,8 +116,9 @@ static const char *text_before(const struct expression_reader *r, int *declarati
     for (int k = 0; k < r->arrays->count; k++)
         text_add(&text, "extern long long %.*s%s;\n", r->arrays->array[k].rank, "********", r->arrays->array[k].name);
     for (int function = 0; function < EXPRESSION_FUNCTIONS; function++) {
-        if (!expression_function_name(function)) continue;
-        text_add(&text, "long long %s(", expression_function_name(function));
+        const char *const name = expression_function_name(function);
+        if (!name || expression_array(r, name)) continue; /* an array can be named like a function */
+        text_add(&text, "long long %s(", name);
         for (int k = 0; k < expression_function_arguments(function); k++) text_add(&text, "%slong long", k ? ", " : "");
         text_add(&text, ");\n");
         ++*declarations;
@@ -257,12 +258,17 @@ static struct typed finish(const struct lowering *x, CXCursor at, const struct e
 
 static struct typed lower(const struct lowering *x, CXCursor cursor);
 
+static bool is_exponential(const struct expr *e)
+{
+    return e->op == EXPR_EXP || e->op == EXPR_EXP2;
+}
+
 /* Like finish, for a new exponential. Also records the place of the exponential for messages. */
 static struct typed finish_exponential(const struct lowering *x, CXCursor at, const struct expr *e,
                                        const struct expr *exponential)
 {
     struct expression_reader *r = x->r;
-    const bool grows = exponential->op == EXPR_EXP || exponential->op == EXPR_EXPM1 || exponential->op == EXPR_POW;
+    const bool grows = is_exponential(exponential) || exponential->op == EXPR_EXPM1 || exponential->op == EXPR_POW;
     if (grows && r->exponentials < EXPRESSION_MAX_TOKENS)
         r->exponential[r->exponentials++] = (struct exponential){.e = exponential, .offset = begin_of(x, at)};
     return finish(x, at, e, true);
@@ -303,7 +309,14 @@ static bool overflows(enum expr_op op, int64_t a, int64_t b)
    product with -1, and e / x becomes a product with 1 / x. */
 static bool exponential(const struct expr *e)
 {
-    return e->op == EXPR_EXP || (e->op == EXPR_MUL && (exponential(e->arg[0]) || exponential(e->arg[1])));
+    return is_exponential(e) || (e->op == EXPR_MUL && (exponential(e->arg[0]) || exponential(e->arg[1])));
+}
+
+static struct typed takes_integers(const struct lowering *x, CXCursor at, const char *sign)
+{
+    expression_error(x->r, begin_of(x, at), "'%s' takes integers, not doubles", sign);
+    expression_note(x->r, begin_of(x, at), "(int)x truncates a real number x");
+    return nothing;
 }
 
 static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor right, enum expr_op op, struct typed a,
@@ -314,10 +327,7 @@ static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor r
         expression_error(x->r, begin_of(x, right), "division by zero");
         return nothing;
     }
-    if (op == EXPR_MOD && real) {
-        expression_error(x->r, begin_of(x, a.real ? at : right), "'%%' takes integers, not doubles");
-        return nothing;
-    }
+    if (op == EXPR_MOD && real) return takes_integers(x, a.real ? at : right, "%");
     if (real && (op == EXPR_MUL || op == EXPR_DIV)) { /* Operands of + and - stay integers. */
         a.e = as_real(x, a.e);
         b.e = as_real(x, b.e);
@@ -326,8 +336,8 @@ static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor r
         expression_error(x->r, begin_of(x, at), "this constant does not fit 64 bits");
         return nothing;
     }
-    if (op == EXPR_DIV && real && b.e->op == EXPR_EXP) {
-        const struct expr *inverse = make(x, EXPR_EXP, make(x, EXPR_NEG, b.e->arg[0], NULL), NULL);
+    if (op == EXPR_DIV && real && is_exponential(b.e)) {
+        const struct expr *inverse = make(x, b.e->op, make(x, EXPR_NEG, b.e->arg[0], NULL), NULL);
         return finish_exponential(x, right, make(x, EXPR_MUL, a.e, inverse), inverse);
     }
     if (op == EXPR_DIV && real && exponential(a.e))
@@ -350,6 +360,53 @@ static const struct expr *equality(const struct lowering *x, const struct expr *
     return (b->integer == 1) == equal ? a : negation(x, a);
 }
 
+static bool is_comparison(CXCursor at)
+{
+    while (lib.clang_getCursorKind(at) == CXCursor_UnexposedExpr) at = children_of(at).last; /* a conversion */
+    if (lib.clang_getCursorKind(at) != CXCursor_BinaryOperator) return false;
+    const int kind = (int)lib.clang_getCursorBinaryOperatorKind(at);
+    return kind == CXBinaryOperator_LT || kind == CXBinaryOperator_GT || kind == CXBinaryOperator_LE ||
+           kind == CXBinaryOperator_GE || kind == CXBinaryOperator_EQ || kind == CXBinaryOperator_NE;
+}
+
+/* Returns an operation on bits. A constant that is a power of two, or one less, becomes a product, a quotient or a
+   remainder, whose values passes can bound. Truth values have one bit. */
+static struct typed bits(const struct lowering *x, CXCursor at, const CXCursor *side, enum expr_op op, struct typed a,
+                         struct typed b)
+{
+    enum { MOST_DOUBLED = 30 }; /* A product with a larger power of two may overflow. */
+    const char *const sign = expr_infix(op);
+    if (a.real || b.real) return takes_integers(x, side[!a.real], sign);
+    for (int k = 0; k < 2; k++)
+        if (is_comparison(side[k]) && !is_truth(k ? a.e : b.e))
+            expression_warning(x->r, begin_of(x, side[k]),
+                               "'%s' takes the result of this comparison, 0 or 1; to compare "
+                               "the result of '%s', put it in parentheses",
+                               sign, sign);
+    if (op != EXPR_SHIFT_LEFT && op != EXPR_SHIFT_RIGHT) {
+        if (is_truth(a.e) && is_truth(b.e))
+            return finish(x, at,
+                          op == EXPR_BIT_XOR ? equality(x, a.e, b.e, false)
+                                             : make(x, op == EXPR_BIT_AND ? EXPR_AND : EXPR_OR, a.e, b.e),
+                          false);
+        if (a.e->op == EXPR_INT)
+            return b.e->op == EXPR_INT ? finish(x, at, make(x, op, a.e, b.e), false)
+                                       : bits(x, at, (CXCursor[]){side[1], side[0]}, op, b, a);
+    }
+    const int64_t by = b.e->op == EXPR_INT ? b.e->integer : -1, size = by < 0 ? -by : by + 1;
+    if (a.e->op == EXPR_INT || b.e->op != EXPR_INT) return finish(x, at, make(x, op, a.e, b.e), false);
+    if (op == EXPR_SHIFT_LEFT && by >= 0 && by <= MOST_DOUBLED)
+        return finish(x, at, make(x, EXPR_MUL, a.e, expr_int(x->m, INT64_C(1) << by)), false);
+    const bool shifts = op == EXPR_SHIFT_RIGHT && by >= 0 && by < 63,
+               cuts = op == EXPR_BIT_AND && by > INT64_MIN && by < INT64_MAX && (size & (size - 1)) == 0;
+    if (!shifts && !cuts) return finish(x, at, make(x, op, a.e, b.e), false);
+    const struct expr *const of = expr_int(x->m, shifts ? INT64_C(1) << by : size), *const rest = make(x, EXPR_FLOORMOD,
+                                                                                                       a.e, of);
+    if (cuts && by >= 0) return finish(x, at, rest, false);
+    const struct expr *const whole = make(x, EXPR_SUB, a.e, rest);
+    return finish(x, at, shifts ? make(x, EXPR_DIV, whole, of) : whole, false);
+}
+
 static struct typed lower_binary(const struct lowering *x, CXCursor cursor)
 {
     struct children c = children_of(cursor);
@@ -363,6 +420,11 @@ static struct typed lower_binary(const struct lowering *x, CXCursor cursor)
     case CXBinaryOperator_Rem: return arithmetic(x, cursor, c.cursor[1], EXPR_MOD, a, b);
     case CXBinaryOperator_Add: return arithmetic(x, cursor, c.cursor[1], EXPR_ADD, a, b);
     case CXBinaryOperator_Sub: return arithmetic(x, cursor, c.cursor[1], EXPR_SUB, a, b);
+    case CXBinaryOperator_And: return bits(x, cursor, c.cursor, EXPR_BIT_AND, a, b);
+    case CXBinaryOperator_Or: return bits(x, cursor, c.cursor, EXPR_BIT_OR, a, b);
+    case CXBinaryOperator_Xor: return bits(x, cursor, c.cursor, EXPR_BIT_XOR, a, b);
+    case CXBinaryOperator_Shl: return bits(x, cursor, c.cursor, EXPR_SHIFT_LEFT, a, b);
+    case CXBinaryOperator_Shr: return bits(x, cursor, c.cursor, EXPR_SHIFT_RIGHT, a, b);
     case CXBinaryOperator_LT: compared = make(x, EXPR_LT, a.e, b.e); break;
     case CXBinaryOperator_GT: compared = make(x, EXPR_LT, b.e, a.e); break;
     case CXBinaryOperator_LE: compared = make(x, EXPR_LE, a.e, b.e); break;
@@ -391,6 +453,9 @@ static struct typed lower_unary(const struct lowering *x, CXCursor cursor)
         if (a.real) a.e = as_real(x, a.e); /* Integers have no -0, so the operand becomes real. */
         if (exponential(a.e)) return finish(x, cursor, make(x, EXPR_MUL, a.e, expr_real(x->m, -1)), true);
         return finish(x, cursor, make(x, EXPR_NEG, a.e, NULL), a.real);
+    case CXUnaryOperator_Not:
+        if (a.real) return takes_integers(x, c.cursor[0], "~");
+        return finish(x, cursor, make(x, EXPR_SUB, expr_int(x->m, -1), a.e), false);
     case CXUnaryOperator_LNot: return finish(x, cursor, negation(x, truth(x, a.e)), false);
     default: expression_error(x->r, begin_of(x, cursor), "this operator is not part of expressions"); return nothing;
     }
@@ -402,11 +467,11 @@ static struct typed lower_choice(const struct lowering *x, CXCursor cursor)
     if (c.count != 3) return nothing;
     struct typed condition = lower(x, c.cursor[0]), a = lower(x, c.cursor[1]), b = lower(x, c.cursor[2]);
     if (!condition.e || !a.e || !b.e) return nothing;
-    bool both = a.e->op == EXPR_EXP && b.e->op == EXPR_EXP; /* c ? exp(a) : exp(b) becomes exp(c ? a : b) */
+    bool both = is_exponential(a.e) && a.e->op == b.e->op; /* c ? exp(a) : exp(b) becomes exp(c ? a : b) */
     const struct expr *chosen = expr_make(x->m, EXPR_SELECT, truth(x, condition.e), both ? a.e->arg[0] : a.e,
                                           both ? b.e->arg[0] : b.e);
     if (!both) return finish(x, cursor, chosen, a.real || b.real);
-    chosen = make(x, EXPR_EXP, chosen, NULL);
+    chosen = make(x, a.e->op, chosen, NULL);
     return finish_exponential(x, cursor, chosen, chosen);
 }
 
@@ -432,7 +497,7 @@ static struct typed extreme(const struct lowering *x, enum expr_op op, struct ty
 static struct typed lower_call(const struct lowering *x, CXCursor cursor)
 {
     const char *name = spelling(x, cursor);
-    const int function = expression_find_function(name);
+    const int function = expression_function_meant(expression_find_function(name));
     if (function == EXPRESSION_FUNCTIONS ||
         lib.clang_Cursor_getNumArguments(cursor) != expression_function_arguments(function)) {
         expression_error(x->r, begin_of(x, cursor), "this call is not part of expressions");
@@ -445,15 +510,21 @@ static struct typed lower_call(const struct lowering *x, CXCursor cursor)
         const struct typed made = extreme(x, EXPR_MIN, extreme(x, EXPR_MAX, arg[0], arg[1]), arg[2]);
         return finish(x, cursor, made.e, made.real);
     }
+    if (function == (int)EXPR_OPS + (int)COMPOSED_sign) { /* It is 0 for NaN. */
+        const struct expr *const of = arg[0].e, *const zero = of->type == TYPE_REAL ? expr_real(x->m, 0)
+                                                                                    : expr_int(x->m, 0);
+        return finish(x, cursor, make(x, EXPR_SUB, make(x, EXPR_LT, zero, of), make(x, EXPR_LT, of, zero)),
+                      arg[0].real);
+    }
     const enum expr_op op = (enum expr_op)function;
     const struct expr *a = arg[0].e, *b = arg[1].e;
     if (op == EXPR_POW) return lower_power(x, cursor, a, b);
-    if (op == EXPR_FLOOR && a->type != TYPE_REAL) return (struct typed){a, true};
+    if (expr_rounds(op) && a->type != TYPE_REAL) return (struct typed){a, true};
     /* For integer arguments, fabs, fmin and fmax return exact integers. */
     bool integer = (op == EXPR_ABS || op == EXPR_MIN || op == EXPR_MAX) && !arg[0].real && !arg[1].real;
     const struct expr *made = make(x, op, a, b);
-    return op == EXPR_EXP || op == EXPR_EXPM1 ? finish_exponential(x, cursor, made, made)
-                                              : finish(x, cursor, made, !integer);
+    return is_exponential(made) || op == EXPR_EXPM1 ? finish_exponential(x, cursor, made, made)
+                                                    : finish(x, cursor, made, !integer);
 }
 
 /* Translates (int)x, the only cast that tokens.c accepts. */
@@ -587,7 +658,7 @@ static void report_syntax(const struct lowering *x, size_t at, const char *messa
                  {"expected ')'", "an operator is missing here"},
                  {"expected ';'", "an operator is missing here"},
                  {"expected ':'", "the ':' of a '?' is missing here"},
-                 {"invalid operands to binary expression", "'%' takes integers, not doubles"},
+                 {"invalid argument type 'double' to unary", "'~' takes integers, not doubles"},
                  {"too few arguments", "too few arguments"},
                  {"too many arguments", "too many arguments"}};
     for (size_t k = 0; k < sizeof words / sizeof *words; k++)
@@ -595,6 +666,11 @@ static void report_syntax(const struct lowering *x, size_t at, const char *messa
             expression_error(x->r, at, "%s", words[k].ours);
             return;
         }
+    const char *const sign = x->r->text + at;
+    if (strncmp(message, "invalid operands to binary", 26) == 0) {
+        expression_error(x->r, at, "'%.*s' takes integers, not doubles", *sign && sign[1] == *sign ? 2 : 1, sign);
+        return;
+    }
     expression_error(x->r, at, "%s", message);
 }
 

@@ -25,8 +25,10 @@ static const struct {
 static const struct {
     const char *text;
     int arguments;
-} composed[EXPRESSION_COMPOSED] = {
-#define COMPOSED(name, arguments) {#name, arguments},
+    int operation;
+} more[EXPRESSION_FUNCTIONS - EXPR_OPS] = {
+#define COMPOSED(name, arguments) [COMPOSED_##name] = {#name, arguments, -1},
+#define ALIAS(name, operation) [(int)EXPRESSION_COMPOSED + (int)ALIAS_##name] = {#name, 0, EXPR_##operation},
 #include "names.def"
 };
 
@@ -71,13 +73,21 @@ void expression_list_names(enum expression_place place, struct text *out, const 
 
 const char *expression_function_name(int function)
 {
-    if (function >= EXPR_OPS) return composed[function - EXPR_OPS].text;
+    if (function >= EXPR_OPS) return more[function - EXPR_OPS].text;
     return expr_is_for_users((enum expr_op)function) ? expr_c_function((enum expr_op)function) : NULL;
 }
 
 int expression_function_arguments(int function)
 {
-    return function >= EXPR_OPS ? composed[function - EXPR_OPS].arguments : expr_arity((enum expr_op)function);
+    function = expression_function_meant(function);
+    return function >= EXPR_OPS ? more[function - EXPR_OPS].arguments : expr_arity((enum expr_op)function);
+}
+
+int expression_function_meant(int function)
+{
+    const bool alias = function >= EXPR_OPS && function < EXPRESSION_FUNCTIONS &&
+                       more[function - EXPR_OPS].operation >= 0;
+    return alias ? more[function - EXPR_OPS].operation : function;
 }
 
 int expression_find_function(const char *text)

@@ -34,16 +34,22 @@ struct expression_reader {
 /* Returns the array that the spec declares with this name, or NULL. */
 const struct user_array *expression_array(const struct expression_reader *r, const char *name);
 
-/* Functions that are composed of several operations. Their numbers follow the numbers of operations that users may
-   call. (names.c) */
+/* Functions that are composed of several operations, and other names of operations. Their numbers follow the numbers
+   of operations that users may call. (names.c) */
 enum composed {
 #define COMPOSED(name, arguments) COMPOSED_##name,
 #include "names.def"
     EXPRESSION_COMPOSED
 };
-enum { EXPRESSION_FUNCTIONS = (int)EXPR_OPS + (int)EXPRESSION_COMPOSED };
+enum alias {
+#define ALIAS(name, operation) ALIAS_##name,
+#include "names.def"
+    EXPRESSION_ALIASES
+};
+enum { EXPRESSION_FUNCTIONS = (int)EXPR_OPS + (int)EXPRESSION_COMPOSED + (int)EXPRESSION_ALIASES };
 const char *expression_function_name(int function); /* NULL if users may not call this operation */
 int expression_function_arguments(int function);
+int expression_function_meant(int function); /* the operation, if the function is another name of one */
 /* These functions return the number of the function or name. If there is none, they return EXPRESSION_FUNCTIONS or
    EXPRESSION_NAMES. */
 int expression_find_function(const char *text);

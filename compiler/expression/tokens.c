@@ -34,8 +34,8 @@ static const struct sign {
     {"&=", false, "an expression cannot assign"},
     {"|=", false, "an expression cannot assign"},
     {"^=", false, "an expression cannot assign"},
-    {"<<", false, NULL},
-    {">>", false, NULL},
+    {"<<", true, NULL},
+    {">>", true, NULL},
     {"<:", false, NULL}, /* digraphs */
     {":>", false, NULL},
     {"<%", false, NULL},
@@ -48,10 +48,10 @@ static const struct sign {
     {"&&", true, NULL},
     {"||", true, NULL},
     {"=", false, "a comparison is written '=='"},
-    {"&", false, "did you mean '&&'?"},
-    {"|", false, "did you mean '||'?"},
-    {"^", false, "a power is written pow(x, y)"},
-    {"~", false, "did you mean '!'?"},
+    {"&", true, NULL},
+    {"|", true, NULL},
+    {"^", true, NULL},
+    {"~", true, NULL},
     {"\xe2\x89\xa4", false, "write '<='"},
     {"\xe2\x89\xa5", false, "write '>='"},
     {"\xe2\x89\xa0", false, "write '!='"},
@@ -155,7 +155,7 @@ bool expression_reserves(const char *name)
 {
     static const char *const more[] = {"d", "attnc_value", NULL};
     return expression_find_name(name) != EXPRESSION_NAMES || among(name, more) || among(name, types) ||
-           among(name, keywords) || is_function(name) || *name == '_';
+           among(name, keywords) || *name == '_';
 }
 
 /* Returns the function most similar to `word`, or NULL. */
@@ -217,7 +217,7 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
     const struct user_array *array = expression_array(r, word);
     const enum expression_name known = expression_find_name(word);
     const bool name = array || (known != EXPRESSION_NAMES && expression_name_allowed(known, r->place));
-    if (called ? is_function(word) : name) {
+    if (called ? is_function(word) && !array : name) {
         if (!called && !array && !r->uses[known]) {
             r->uses[known] = true;
             r->first_use[known].offset = at;
@@ -232,7 +232,7 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
     } else if (among(word, keywords) || strncmp(word, "__", 2) == 0 ||
                (word[0] == '_' && word[1] >= 'A' && word[1] <= 'Z'))
         expression_error(r, at, "'%s' is not part of expressions", word);
-    else if (is_function(word))
+    else if (is_function(word) && !array)
         expression_error(r, at, "'%s' is a function: write %s(…)", word, word);
     else if (name)
         expression_error(r, at, "'%s' is not a function", word);
@@ -452,7 +452,11 @@ static bool check_sign(struct walk *w, const struct sign *sign)
         expression_error(r, w->at, "a comma is only allowed between the arguments of a function");
         return true;
     }
-    bool prefix = !w->operand && strchr("+-!", *s) && !s[1];
+    bool prefix = !w->operand && strchr("+-!~", *s) && !s[1];
+    if (*s == '~' && !prefix) {
+        expression_error(r, w->at, "an operator is missing before '~'");
+        return true;
+    }
     if (!w->operand && !prefix) {
         expression_error(r, w->at, "an operand is missing before '%s'", s);
         return true;

@@ -24,14 +24,15 @@ def copy_of(module):
     return copy
 
 definitions.np = np                      # definitions.py then computes with arrays that autograd follows.
-for f in ('exp', 'log', 'tanh', 'sqrt', 'cos', 'sin', 'log1p', 'expm1'): definitions.FUNCTIONS[f] = getattr(np, f)
+for f in ('exp', 'log', 'tanh', 'sqrt', 'cos', 'sin', 'log1p', 'expm1', 'log2', 'exp2', 'ceil', 'rint', 'trunc'): definitions.FUNCTIONS[f] = getattr(np, f)
 definitions.FUNCTIONS['erf'] = primitive(definitions.FUNCTIONS['erf'])
 defvjp(definitions.FUNCTIONS['erf'], lambda value, x: lambda g: g * 2 / math.sqrt(math.pi) * np.exp(-x * x))
 # autograd's own rule does not sum over axes that an operand lacks
 defvjp(getattr(np, '_original_where', np.where), None,
        lambda value, c, a=None, b=None: unbroadcast_f(a, lambda g: np.where(c, g, numpy.zeros(g.shape))),
        lambda value, c, a=None, b=None: unbroadcast_f(b, lambda g: np.where(c, numpy.zeros(g.shape), g)))
-definitions.FUNCTIONS.update(clamp=lambda x, low, high: np.minimum(np.maximum(x, low), high), fabs=np.abs, fmin=np.minimum, fmax=np.maximum, floor=np.floor, pow=lambda a, b: np.power(a * 1.0, b))
+definitions.FUNCTIONS.update(clamp=lambda x, low, high: np.minimum(np.maximum(x, low), high), fabs=np.abs, fmin=np.minimum, fmax=np.maximum, min=np.minimum, max=np.maximum, floor=np.floor,
+                             round=np.rint, sigmoid=lambda x: 1 / (1 + np.exp(-x * 1.0)), pow=lambda a, b: np.power(a * 1.0, b))
 
 def corrected_back(u, w, rate, v):
     """Returns the gradients of `corrected`. The gradient of v is a solution of the transposed system."""

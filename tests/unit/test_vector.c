@@ -136,6 +136,30 @@ static vec_T ours_floor(vec_T x)
 {
     return floor_T(x);
 }
+static vec_T ours_ceil(vec_T x)
+{
+    return ceil_T(x);
+}
+static vec_T ours_round(vec_T x)
+{
+    return round_T(x);
+}
+static vec_T ours_whole(vec_T x)
+{
+    return whole_T(x);
+}
+static vec_T ours_log2(vec_T x)
+{
+    return log2_T(x);
+}
+static vec_T ours_sigmoid(vec_T x)
+{
+    return sigmoid_T(x);
+}
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
 static vec_T ours_abs(vec_T x)
 {
     return abs_T(x);
@@ -169,11 +193,31 @@ static void elementary(void)
     CU_ASSERT(worst(ours_sqrt, sqrt, 1e3, true) < 1);
     CU_ASSERT(worst(ours_floor, floor, 1e3, false) == 0);
     CU_ASSERT(worst(ours_abs, fabs, 1e3, false) == 0);
+    CU_ASSERT(worst(ours_ceil, ceil, 1e3, false) == 0);
+    CU_ASSERT(worst(ours_round, rint, 1e3, false) == 0);
+    CU_ASSERT(worst(ours_whole, trunc, 1e3, false) == 0);
+    CU_ASSERT(worst(ours_log2, log2, 1e3, true) < 2);
+    CU_ASSERT(worst(ours_sigmoid, sigmoid, F64 ? 700 : 85, false) < 5);
+    const vec_T halves = round_T(splat_T((REAL)2.5)), shut = sigmoid_T(splat_T((REAL)-1e30)),
+                open = sigmoid_T(splat_T((REAL)INFINITY)), neither = sigmoid_T(splat_T((REAL)NAN));
+    CU_ASSERT(halves[0] == 2 && shut[0] < (REAL)1e-30 && open[0] == 1 && isnan(neither[LANES - 1]));
     const vec_T low = exp2_T(splat_T((REAL)-1e30)), none = exp2_T(splat_T((REAL)-INFINITY)),
                 unknown = exp2_T(splat_T((REAL)NAN));
     CU_ASSERT(low[0] == 0 && none[LANES - 1] == 0 && isnan(unknown[0]));
     const vec_T power = pow_T(splat_T(3), splat_T((REAL)0.5));
     CU_ASSERT_DOUBLE_EQUAL((double)power[0], sqrt(3), 1e-6);
+}
+
+/* log2 is exact at powers of two, and exp2 at integers. */
+static void powers_of_two(void)
+{
+    const int most = F64 ? 1022 : 126;
+    bool good = true;
+    for (int n = -most; n <= most; n++) {
+        const vec_T power = exp2_T(splat_T((REAL)n)), exponent = log2_T(splat_T((REAL)ldexp(1, n)));
+        for (int k = 0; k < LANES; k++) good &= (double)power[k] == ldexp(1, n) && exponent[k] == (REAL)n;
+    }
+    CU_ASSERT(good);
 }
 
 static void angles(void)
@@ -714,6 +758,7 @@ static void random_numbers(void)
 int main(void)
 {
     static const struct unit_test tests[] = {{"vector/elementary", elementary},
+                                             {"vector/powers_of_two", powers_of_two},
                                              {"vector/angles", angles},
                                              {"vector/far_angles", far_angles},
                                              {"vector/without_fractions", without_fractions},

@@ -116,6 +116,10 @@
 #define floor_F floor
 #define pow_F pow
 #define log1p_F log1p
+#define log2_F log2
+#define ceil_F ceil
+#define rint_F rint
+#define trunc_F trunc
 #else
 #define REAL float
 #define WORD uint32_t
@@ -136,6 +140,10 @@
 #define floor_F floorf
 #define pow_F powf
 #define log1p_F log1pf
+#define log2_F log2f
+#define ceil_F ceilf
+#define rint_F rintf
+#define trunc_F truncf
 #endif
 #define BYTES (LANES * (int)sizeof(REAL))
 #define WIDE (8 * LANES)

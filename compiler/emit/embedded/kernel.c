@@ -168,6 +168,10 @@ INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+INLINE int64_t shifted_left(int64_t x, int64_t by) { return by < 0 || by > 63 ? 0 : (int64_t)((uint64_t)x << by); }
+INLINE int64_t shifted_right(int64_t x, int64_t by) { return x >> (by < 0 || by > 63 ? 63 : by); }
+INLINE double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+INLINE float sigmoidf(float x) { return 1 / (1 + expf(-x)); }
 #if TRUNCATES
 /* min_real and max_real keep NaN, unlike fmin and fmax. */
 INLINE double min_real(double a, double b) { return a < b || a != a ? a : b; }

@@ -189,6 +189,9 @@ TARGET INLINE vec_T exp_T(vec_T x)
     return exp2_T(r * LOG2E) * exp2_T(n);
 }
 
+/* Returns 1 / (1 + e^-x). NaN stays NaN. */
+TARGET INLINE vec_T sigmoid_T(vec_T x) { return (REAL)1 / (exp_T(-x) + (REAL)1); }
+
 /* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= EXP_MAX. With x = n * ln(2) + r, the result is 2^(n - 1) *
    (e^r - 1) + (2^(n - 1) - 1/2). This does not cancel near 0. */
 TARGET INLINE vec_T half_expm1_T(vec_T x)
@@ -364,6 +367,13 @@ TARGET INLINE vec_T log_T(vec_T x)
     return y;
 }
 
+TARGET INLINE vec_T log2_T(vec_T x)
+{
+    vec_T y = x;
+    for (int k = 0; k < LANES; k++) y[k] = log2_F(x[k]);
+    return y;
+}
+
 TARGET INLINE vec_T log1p_T(vec_T x)
 {
     vec_T y = x;
@@ -399,6 +409,29 @@ TARGET INLINE vec_T floor_T(vec_T x)
 {
     vec_T y = x;
     for (int k = 0; k < LANES; k++) y[k] = floor_F(x[k]);
+    return y;
+}
+
+TARGET INLINE vec_T ceil_T(vec_T x)
+{
+    vec_T y = x;
+    for (int k = 0; k < LANES; k++) y[k] = ceil_F(x[k]);
+    return y;
+}
+
+/* Rounds to the nearest integer, and half to even. */
+TARGET INLINE vec_T round_T(vec_T x)
+{
+    vec_T y = x;
+    for (int k = 0; k < LANES; k++) y[k] = rint_F(x[k]);
+    return y;
+}
+
+/* Rounds towards 0. */
+TARGET INLINE vec_T whole_T(vec_T x)
+{
+    vec_T y = x;
+    for (int k = 0; k < LANES; k++) y[k] = trunc_F(x[k]);
     return y;
 }
 
