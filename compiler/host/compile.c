@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -322,6 +323,29 @@ static const char *note_file(const struct job *j, const char *key_text)
     return arena_printf(j->arena, "spec-%.32s.note", key_hash(j, &key));
 }
 
+/* Removes a value of OMP_NUM_THREADS that is no list of numbers from 1 on. LLVM's OpenMP library ends the process if it
+   is empty, and counts threads wrongly if it is another text. */
+static void check_openmp(const struct console *c)
+{
+    static const char name[] = "OMP_NUM_THREADS";
+    const char *const text = getenv(name), *at = text;
+    bool good = text != NULL;
+    while (good) {
+        char *end;
+        at += strspn(at, " \t");
+        const long number = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : 0;
+        good = number > 0 && number <= INT_MAX;
+        if (!good) break;
+        at = end + strspn(end, " \t");
+        if (*at != ',') break;
+        at++;
+    }
+    if (text == NULL || (good && *at == 0)) return;
+    if (*text)
+        console_mention(c, "note", "%s is '%s', which is ignored; expected a number of threads, 1 or more", name, text);
+    unsetenv(name);
+}
+
 /* Loads a shared object of the folder. Returns NULL, or the reason for the failure.
    - The path contains the folder's descriptor. So the file comes from the folder that was checked. Without /proc,
      the path contains the name of the folder.
@@ -331,6 +355,7 @@ static const char *load(const struct job *j, const struct folder *folder, const 
 {
     const char *path = arena_printf(j->arena, "/proc/self/fd/%d/%s", folder->fd, file);
     if (access("/proc/self/fd", X_OK) != 0) path = arena_printf(j->arena, "%s/%s", folder->path, file);
+    check_openmp(&j->console);
     /* RTLD_NODELETE is set because dlclose must not unmap the OpenMP library, whose idle threads still run. */
     out->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const char *error = out->handle ? NULL : dlerror();

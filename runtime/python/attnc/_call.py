@@ -17,7 +17,7 @@ from ._arrays import (_aligned, _Array, _BYTES, _check_contiguous, check_heads, 
                       row_units, words_of_heads)
 from ._header import _DTYPES, _ERRORS, _Kernel, _Param, _Problem
 from ._repeat import _calls, key_of, Saved
-from ._threads import _local, own_team_path, processors, _room, _teams, _threaded
+from ._threads import _local, own_team_path, processors, _room, _teams, _threaded, usable_openmp
 
 
 _Written = collections.namedtuple("_Written", "array given like made")
@@ -120,7 +120,10 @@ class Binding:
 
     def load(self, path: str) -> None:
         """Loads the compiled kernel."""
-        library = ctypes.CDLL(os.path.abspath(path))
+        with usable_openmp():
+            library = ctypes.CDLL(os.path.abspath(path))
+            if hasattr(library, "omp_get_max_threads"):
+                library.omp_get_max_threads()
         try:
             kernel = _Kernel.in_dll(library, self.symbol + "_kernel")
         except ValueError:

@@ -1,13 +1,15 @@
 # Threads and workspaces of calls.
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import os
 import sys
 import threading
 import types
-from typing import TYPE_CHECKING, Any
+import warnings
+from typing import TYPE_CHECKING, Any, Iterator
 
 from ._arrays import _aligned
 from ._header import _Team
@@ -91,6 +93,25 @@ def processors() -> int:
     """Returns the number of threads of a call that names none, for kernels without OpenMP."""
     named = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return int(named) if named.isdecimal() and int(named) > 0 else len(os.sched_getaffinity(0))
+
+
+@contextlib.contextmanager
+def usable_openmp() -> Iterator[None]:
+    """In the block, OMP_NUM_THREADS is not set if it is no list of numbers from 1 on. LLVM's OpenMP library, which reads
+    it at its first call, ends the process if it is empty, and counts threads wrongly if it is another text."""
+    name = "OMP_NUM_THREADS"
+    text = os.environ.get(name)
+    if text is None or all(one.strip().isdecimal() and 0 < int(one) < 2**31 for one in text.split(",")):
+        yield
+        return
+    if text.strip():
+        warnings.warn(f"{name} is {text!r}, which is ignored; expected a number of threads, 1 or more", RuntimeWarning,
+                      stacklevel=4)
+    del os.environ[name]
+    try:
+        yield
+    finally:
+        os.environ[name] = text
 
 
 _teams = _Teams()
