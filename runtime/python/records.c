@@ -39,21 +39,33 @@ static void forget(object *capsule)
 
 /* ---- objects of Python */
 
+bool failed(void)
+{
+    return py.PyErr_Occurred() != NULL;
+}
+
+void forgive(void)
+{
+    if (failed() && py.PyErr_ExceptionMatches(given.exception)) py.PyErr_Clear();
+}
+
+object *nothing(void)
+{
+    return failed() ? NULL : kept(given.none);
+}
+
 bool truth(object *one, bool otherwise)
 {
     const int made = one == NULL ? -1 : py.PyObject_IsTrue(one);
     release(one);
-    if (made >= 0) return made;
-    py.PyErr_Clear();
-    return otherwise;
+    return made >= 0 ? made : otherwise;
 }
 
 long long number(object *one)
 {
-    const long long made = one == NULL ? -1 : py.PyLong_AsLongLong(one);
+    const long long made = one == NULL ? NO_NUMBER : py.PyLong_AsLongLong(one);
     release(one);
-    if (one == NULL || made == -1) py.PyErr_Clear();
-    return made;
+    return made == -1 && failed() ? NO_NUMBER : made;
 }
 
 /* ---- layouts */
@@ -64,7 +76,7 @@ bool view(object *one, struct tensor *made)
     py.Py_DecRef(type); /* the object keeps it */
     if (type != given.tensor && type != given.parameter) return false;
     if (exchange->view(one, made) != 0) {
-        py.PyErr_Clear(); /* a sparse tensor, for example */
+        forgive(); /* a sparse tensor, for example */
         return false;
     }
     return made->device == OF_CPU && made->axes <= MAX_AXES &&
@@ -153,7 +165,7 @@ bool take_extras(const struct record *record, object *extras, struct call *call,
     for (int k = 0; k < record->extras; k++) {
         const struct extra *const extra = &record->extra[k];
         object *const value = py.PyObject_GetItem(extras, extra->name);
-        if (value == NULL) py.PyErr_Clear();
+        if (value == NULL) forgive();
         release(value); /* `extras` keeps it */
         if (value == NULL || (value == given.none) != (extra->kind == ABSENT)) return false;
         if (extra->kind == ARRAY) {
@@ -164,6 +176,7 @@ bool take_extras(const struct record *record, object *extras, struct call *call,
                                             : fits_with_keys(seen, layout, extra->key_axis, keys_of(call))))
                 return false;
             const bool wanted = requires_grad(value);
+            if (failed()) return false;
             if (wanted && extra->learned < 0) return false; /* an error */
             *differentiable = *differentiable || wanted;
             call->arrays[call->count_of_arrays++] = value;
@@ -171,6 +184,11 @@ bool take_extras(const struct record *record, object *extras, struct call *call,
             object *const type = py.PyObject_Type(value);
             py.Py_DecRef(type);
             if (type != given.integer && (type != given.real || extra->kind == INTEGER)) return false;
+            if (extra->kind == INTEGER) {
+                const long long whole = number(kept(value));
+                forgive();
+                if (whole < INT32_MIN || whole > INT32_MAX) return false; /* an error, which Python code reports */
+            }
             call->numbers[call->count_of_numbers++] = value;
         }
     }
@@ -276,7 +294,7 @@ object *attnc_tensors_record(object *owner, void *problem, void *params, size_t 
         record->wanted[k] = py.PyObject_IsTrue(py.PyTuple_GetItem(wanted, k)) == 1;
     if (all) return capsule;
     py.Py_DecRef(capsule);
-    return kept(given.none);
+    return nothing();
 }
 
 /* Makes a record serve other numbers of keys. */

@@ -8,6 +8,7 @@
  */
 #include "tensors.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -147,11 +148,11 @@ static bool place(struct attn_strides *made, const struct seen *of)
 
 enum mask { NO_MASK, CAUSAL, CAUSAL_FROM_FIRST }; /* the last one: query i sees keys 0 to i, and n_q differs from n_k */
 
-/* The kernel for some calls. _Chosen in _sdpa.py has the same members. */
+/* The kernel for some calls. _Chosen in _sdpa.py has the same members. If `scaled`, the kernel's only parameter is the
+   scale, a number given with each call. Otherwise the scale is 1 / sqrt(head_dim). */
 struct chosen {
     int64_t head_dim;
     int32_t type, mask, scaled;
-    double scale;
     const struct attn_kernel *kernel; /* NULL: PyTorch computes these calls */
     const struct attn_team *team;
     char error[512];
@@ -167,15 +168,33 @@ static struct {
     object *choose, *refuse; /* functions of Python (attnc_sdpa_replace) */
 } used = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Calls a function of Python that writes to a struct chosen. */
+/* Raises an exception in the main thread again, and owns it. */
+static int raise_again(void *exception)
+{
+    object *const one = exception, *const type = py.PyObject_Type(one);
+    py.PyErr_SetObject(type, one);
+    release(type);
+    release(one);
+    return -1;
+}
+
+/* Calls a function of Python that writes to a struct chosen. An operator can raise no exception of Python. So one that
+   must not be lost, such as KeyboardInterrupt, is raised as soon as the main thread is in Python again. */
 static void ask(object *function, struct chosen *made)
 {
     const int state = py.PyGILState_Ensure();
     object *const address = py.PyLong_FromVoidPtr(made);
     object *const answer = address == NULL ? NULL : py.PyObject_CallFunctionObjArgs(function, address, NULL);
     if (answer == NULL) {
-        py.PyErr_Clear();
-        strcpy(made->error, "attnc: out of memory");
+        object *type, *exception, *trace;
+        py.PyErr_Fetch(&type, &exception, &trace);
+        py.PyErr_NormalizeException(&type, &exception, &trace);
+        if (exception == NULL || py.Py_AddPendingCall(raise_again, exception) != 0) {
+            release(exception);
+            strcpy(made->error, "attnc: an exception of Python could not be raised");
+        }
+        release(type);
+        release(trace);
     }
     release(answer);
     release(address);
@@ -198,7 +217,7 @@ enum { FEW = 16 }; /* kernels that save values are slower than PyTorch for fewer
 static bool serves(const struct chosen *one, const struct chosen *wanted)
 {
     return one->head_dim == wanted->head_dim && one->type == wanted->type && one->mask == wanted->mask &&
-           one->scaled == wanted->scaled && memcmp(&one->scale, &wanted->scale, sizeof one->scale) == 0;
+           one->scaled == wanted->scaled;
 }
 
 /* Returns the kernel for calls like `wanted`, or NULL if PyTorch has to compute them. Python makes it for the first. */
@@ -228,13 +247,20 @@ static const struct chosen *kernel_for(const struct chosen *wanted, char *error)
     return made;
 }
 
+/* Returns true if a scale is that of calls without one, in the numbers that a kernel for this type computes with. */
+static bool is_usual(double scale, int64_t head_dim, int32_t type)
+{
+    const double usual = 1 / sqrt((double)head_dim);
+    return type == FLOAT64 ? scale == usual : (float)scale == (float)usual;
+}
+
 /* Returns the kernel for a call and sets its problem. Returns NULL if PyTorch has to compute the call: with a mask or
    dropout, arrays that a kernel cannot use in place, or little work. */
 static const struct chosen *kernel_of(struct operation *call, struct attn_problem *problem)
 {
     const struct seen *const q = &call->tensors[0], *const k = &call->tensors[1], *const v = &call->tensors[2];
     const int64_t *const rows = q->shape, *const keys = k->shape;
-    if (call->dropout != 0 || call->has_mask) return NULL;
+    if (call->dropout != 0 || call->has_mask || !isfinite((float)call->scale)) return NULL;
     if (q->type != FLOAT32 && q->type != BFLOAT16 && q->type != FLOAT16 && q->type != FLOAT64) return NULL;
     if (k->type != q->type || v->type != q->type || keys[0] != rows[0] || keys[3] != rows[3] || keys[1] < 1 ||
         rows[1] % keys[1] != 0 || memcmp(keys, v->shape, MAX_AXES * sizeof *keys) != 0)
@@ -250,8 +276,7 @@ static const struct chosen *kernel_of(struct operation *call, struct attn_proble
         .mask = !call->is_causal     ? NO_MASK
                 : rows[2] == keys[2] ? CAUSAL
                                      : CAUSAL_FROM_FIRST,
-        .scaled = call->has_scale,
-        .scale = call->scale,
+        .scaled = call->has_scale && !is_usual(call->scale, rows[3], q->type),
     };
     const struct chosen *const made = kernel_for(&wanted, call->error);
     if (made == NULL) return NULL;
@@ -342,10 +367,39 @@ static void *prepare(struct attn_problem *problem, size_t workspace, size_t save
     return memory;
 }
 
+enum { MAX_PARAMS_BYTES = 64 };
+
+/* The parameters of a kernel for calls with a scale. */
+struct scale {
+    union {
+        float real;
+        double wide;
+    } number;
+    union {
+        char bytes[MAX_PARAMS_BYTES];
+        const void *aligned;
+    } params;
+};
+
+/* Returns the parameters of a call, NULL if the kernel has none. */
+static const void *parameters_of(const struct operation *call, const struct attn_kernel *kernel, struct scale *made)
+{
+    if (kernel->params == 0) return NULL;
+    const void *const at = &made->number;
+    memset(&made->params, 0, sizeof made->params);
+    if (call->tensors[0].type == FLOAT64)
+        made->number.wide = call->scale;
+    else
+        made->number.real = (float)call->scale;
+    memcpy(made->params.bytes + kernel->param[0].offset, &at, sizeof at);
+    return made->params.bytes;
+}
+
 /* Computes the result and the logarithms of rows' denominators. Returns false if PyTorch has to do it. */
 static bool attend(struct operation *call)
 {
     struct attn_problem problem;
+    struct scale scale;
     struct seen results[2];
     const struct seen *const q = &call->tensors[0];
     const struct chosen *const one = kernel_of(call, &problem);
@@ -362,8 +416,8 @@ static bool attend(struct operation *call)
         problem.statistics_at = (struct attn_strides){strides[0], strides[1], strides[2]};
     }
     void *const room = prepare(&problem, kernel->workspace(&problem), saves ? kernel->saved(&problem) : 0);
-    if (room == NULL || kernel->forward(&problem, NULL, q->data, call->tensors[1].data, call->tensors[2].data,
-                                        results[0].data, room) != 0)
+    if (room == NULL || kernel->forward(&problem, parameters_of(call, kernel, &scale), q->data, call->tensors[1].data,
+                                        call->tensors[2].data, results[0].data, room) != 0)
         return false;
     if (saves) convert(&results[1], problem.saved, true);
     return true;
@@ -373,7 +427,9 @@ static bool attend(struct operation *call)
 static bool differentiate(struct operation *call)
 {
     struct attn_problem problem;
+    struct scale scale;
     struct seen gradients[3];
+    void *none[1] = {NULL}; /* no gradient of the scale */
     const struct seen *const q = &call->tensors[0], *const k = &call->tensors[1], *const v = &call->tensors[2],
                              *const out = &call->tensors[3], *const logarithms = &call->tensors[LOGARITHMS];
     struct seen *const dout = &call->tensors[4];
@@ -401,8 +457,8 @@ static bool differentiate(struct operation *call)
         !place(&problem.dv, &gradients[2]))
         goto end;
     convert(logarithms, problem.saved, false);
-    done = kernel->backward(&problem, NULL, q->data, k->data, v->data, out->data, dout->data, gradients[0].data,
-                            gradients[1].data, gradients[2].data, NULL, room) == 0;
+    done = kernel->backward(&problem, parameters_of(call, kernel, &scale), q->data, k->data, v->data, out->data,
+                            dout->data, gradients[0].data, gradients[1].data, gradients[2].data, none, room) == 0;
 end:
     delete (&copy, 1);
     return done;

@@ -37,11 +37,11 @@ static bool is_none(object *one)
 {
     const bool made = one == given.none;
     release(one);
-    if (one == NULL) py.PyErr_Clear();
     return made;
 }
 
-/* Returns true if no transformation, no tracing and no ContextParallel is active. */
+/* Returns true if no transformation, no tracing and no ContextParallel is active. Returns false with an exception if a
+   function failed. */
 static bool is_undisturbed(void)
 {
     return is_none(py.PyObject_CallObject(given.interpreter, NULL)) &&
@@ -53,9 +53,10 @@ static bool is_undisturbed(void)
 static void *room_of(size_t bytes)
 {
     object *place = py.PyObject_GetAttr(given.local, words.place);
-    if (place == NULL) py.PyErr_Clear();
+    if (place == NULL) forgive(); /* the first call of this thread */
     const struct room *room = place == NULL ? NULL : py.PyLong_AsVoidPtr(place);
     release(place);
+    if (failed()) return NULL;
     if (room == NULL || room->bytes < (int64_t)bytes) {
         object *const size = py.PyLong_FromLongLong((long long)bytes);
         place = size == NULL ? NULL : py.PyObject_CallFunctionObjArgs(given.make_room, size, NULL);
@@ -196,12 +197,12 @@ static bool serves(const struct record *record, object *extras, struct call *cal
 {
     if (!all_fit(record, call) || !take_extras(record, extras, call, &differentiable)) return false;
     if (differentiable) differentiable = truth(py.PyObject_CallObject(given.grad_enabled, NULL), false);
-    return record->differentiable == differentiable &&
+    return !failed() && record->differentiable == differentiable &&
            record->problem->threads == number(py.PyObject_CallObject(given.threads, NULL));
 }
 
-/* call(records, q, k, v, extras) returns the result, or None if there is no record for it. `extras` has parameters by
-   name, or is None. */
+/* call(records, q, k, v, extras) returns the result, or None if there is no record for it, or NULL with an exception.
+   `extras` has parameters by name, or is None. */
 static object *call(object *self, object *const *arguments, intptr_t count)
 {
     (void)self;
@@ -212,24 +213,25 @@ static object *call(object *self, object *const *arguments, intptr_t count)
     if (known == 0 || !is_undisturbed() ||
         truth(py.PyObject_CallFunctionObjArgs(given.autocast, given.cpu, NULL), true) ||
         number(py.PyObject_GetAttr(given.forward_ad, words._current_level)) != -1)
-        return kept(given.none);
+        return nothing();
     bool differentiable = false;
     for (int k = 0; k < 3; k++) {
         one.tensors[k] = arguments[k + 1];
-        if (!view(one.tensors[k], &one.views[k])) return kept(given.none);
+        if (!view(one.tensors[k], &one.views[k])) return nothing();
         differentiable = differentiable || requires_grad(one.tensors[k]);
+        if (failed()) return NULL;
     }
     object *capsule = NULL;
-    for (intptr_t k = known; k-- > 0 && capsule == NULL;) {
+    for (intptr_t k = known; k-- > 0 && capsule == NULL && !failed();) {
         capsule = kept(py.PyList_GetItem(records, k)); /* another thread may shorten the list meanwhile */
         if (capsule == NULL) {
-            py.PyErr_Clear();
+            forgive();
         } else if (!serves(record_of(capsule), extras, &one, differentiable)) {
             release(capsule);
             capsule = NULL;
         }
     }
-    if (capsule == NULL) return kept(given.none);
+    if (capsule == NULL) return nothing();
     const struct record *const record = record_of(capsule);
     object *const made = record->differentiable ? apply(capsule, &one) : attend(record, &one, NULL);
     py.Py_DecRef(capsule);
@@ -350,10 +352,11 @@ static object *backward(object *self, object *const *arguments, intptr_t count)
     if (is_undisturbed() && !truth(py.PyObject_CallObject(given.grad_enabled, NULL), true) &&
         take_saved(record_of(of), &one, saved, dout, needs, numbers, wanted))
         capsule = kept(record_of_gradients(record_of(of), &one, wanted));
+    if (failed()) goto end;
     made = capsule != NULL ? differentiate(record_of(capsule), &one)
                            : py.PyObject_CallFunctionObjArgs(given.differentiate, ctx, saved, dout, NULL);
-    release(capsule);
 end:
+    release(capsule);
     release(needs);
     release(of);
     release(numbers);

@@ -4,6 +4,7 @@
 
 #include "../attnrt.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -40,6 +41,11 @@ typedef struct object object; /* PyObject */
     F(object *, PyCFunction_NewEx, (void *, object *, object *)) \
     F(object *, PyErr_Occurred, (void)) \
     F(void, PyErr_Clear, (void)) \
+    F(int, PyErr_ExceptionMatches, (object *)) \
+    F(void, PyErr_Fetch, (object **, object **, object **)) \
+    F(void, PyErr_NormalizeException, (object **, object **, object **)) \
+    F(void, PyErr_SetObject, (object *, object *)) \
+    F(int, Py_AddPendingCall, (int (*)(void *), void *)) \
     F(void *, PyEval_SaveThread, (void)) \
     F(void, PyEval_RestoreThread, (void *)) \
     F(object *, PyLong_FromVoidPtr, (void *)) \
@@ -95,6 +101,7 @@ struct exchange { /* DLPackExchangeAPI */
     F(local)          /* _local of _threads.py */ \
     F(make_room)      /* a function: makes _local.place, of a workspace of at least this size */ \
     F(differentiate)  /* a function: backward of a call without a record */ \
+    F(exception)      /* the type Exception, which KeyboardInterrupt is not of */ \
     F(check)          /* a function: raises the exception of an error of a kernel */
 
 #define OBJECT(name) object *name;
@@ -170,10 +177,16 @@ struct call {
 
 object *kept(object *one); /* adds a reference, also to NULL */
 void release(object *one); /* removes a reference, also of NULL */
-/* Returns the truth of an object, and releases it. An exception counts as `otherwise`. */
+/* No function hides an exception of Python that its caller does not expect: it stays set, and the caller looks for it
+   with failed() before it calls Python again. */
+bool failed(void);     /* an exception is set */
+void forgive(void);    /* removes an exception that was expected, but none such as KeyboardInterrupt */
+object *nothing(void); /* returns None, or NULL if an exception is set */
+/* Returns the truth of an object, and releases it. Returns `otherwise` with an exception. */
 bool truth(object *one, bool otherwise);
-long long number(object *one);      /* returns the value of an integer, and releases it. -1 for an exception */
-bool requires_grad(object *tensor); /* returns tensor.requires_grad */
+#define NO_NUMBER LLONG_MIN
+long long number(object *one);      /* returns the value of an integer, and releases it. NO_NUMBER with an exception */
+bool requires_grad(object *tensor); /* returns tensor.requires_grad, or true with an exception */
 
 /* ---- records (records.c) ---- */
 

@@ -52,6 +52,60 @@ def pytorch_computes_the_same(folder):
 
 
 @case
+def scales_share_a_kernel(folder):
+    """A scale is a number of the call. 1 / sqrt(D) has the kernel of calls without one."""
+    made, binding_of = [], _sdpa._binding_of
+    for dtype, limit in (torch.float32, 2e-5), (torch.float64, 1e-13):
+        q, k, v = tensors(30, 30, dtype, D=36)   # kernels that no other case has
+        dout = torch.randn(2, 3, 30, 36, dtype=dtype)
+        _sdpa._binding_of = lambda chosen, entries: made.append(chosen.scaled) or binding_of(chosen, entries)
+        try:
+            for scale in None, 36 ** -0.5, 0.3, 0.11, -0.2, 0.0, 1.0, 1e-3, 7, 0.25:
+                wanted = computed(q, k, v, dout, scale=scale)
+                with attnc.torch.use():
+                    got, count = count_calls(lambda: computed(q, k, v, dout, scale=scale))
+                check(count == 3, '%d kernels ran' % count)
+                for number, (one, two) in enumerate(zip(got, wanted)):
+                    largest = max(1, float(two.detach().abs().max()))
+                    close(one.detach().double(), two.detach().double(), 3 * limit * largest, '%s, %s: %d' % (dtype, scale, number))
+            for scale in float('nan'), float('inf'), *([1e39] if dtype is torch.float32 else []):
+                with attnc.torch.use():
+                    _, count = count_calls(lambda: F.scaled_dot_product_attention(q, k, v, scale=scale))
+                check(count == 0, '%s: %d kernels ran' % (scale, count))
+        finally:
+            _sdpa._binding_of = binding_of
+    check(made == [0, 1, 0, 1], 'kernels were made for %s' % made)
+
+
+INTERRUPTED = """
+import signal, torch, attnc.torch
+from torch.nn.functional import scaled_dot_product_attention as attend
+from attnc import _sdpa
+_sdpa.set_work(0)
+q = torch.randn(1, 2, 20, 44)
+class Stop(BaseException): pass
+def stop(number, frame): raise Stop('of the handler')
+signal.signal(signal.SIGUSR1, stop)
+def run(number):
+    _sdpa._binding_of = lambda *call: signal.raise_signal(number)
+    with attnc.torch.use():
+        attend(q, q, q)
+        for _ in range(1000): pass
+for number in signal.SIGINT, signal.SIGUSR1:
+    try: run(number)
+    except (KeyboardInterrupt, Stop) as error: print(repr(error), [one.name for one in __import__('traceback').extract_tb(error.__traceback__)][-1])
+    else: print('lost')
+"""
+
+
+@case
+def interrupts_are_raised(folder):
+    """If a signal comes while a kernel is compiled, PyTorch computes the call, and the exception is raised after it."""
+    done = execute([sys.executable, '-c', INTERRUPTED])
+    check(done.stdout.split('\n') == ["KeyboardInterrupt() <lambda>", "Stop('of the handler') stop", ''], done.stdout + done.stderr)
+
+
+@case
 def other_calls_are_of_pytorch(folder):
     q, k, v = (a.detach() for a in tensors(20, 20))
     mask = torch.rand(20, 20) < 0.5

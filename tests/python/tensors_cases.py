@@ -364,5 +364,38 @@ def calls_that_a_record_cannot_repeat(folder):
     near(*made, 'gradients')
 
 
+@case
+def exceptions_are_not_lost(folder):
+    """A mode of PyTorch makes its functions call Python. Whichever of these calls raises, the caller gets the exception."""
+    from torch.overrides import TorchFunctionMode
+    made, numbers = small('softmax_causal', similarity='{softmax: {scale: 1, modify: "s * c"}}',
+                          arrays='{c: {shape: []}}'), {'c': 0.3}
+    inputs = leaves(tensors(1, 2, 5, 8))
+    class Stop(TorchFunctionMode):
+        def __init__(self, count, kind):
+            super().__init__()
+            self.count, self.kind = count, kind
+
+        def __torch_function__(self, function, types, args=(), words=None):
+            self.count -= 1
+            if self.count == 0: raise self.kind('here')
+            return function(*args, **(words or {}))
+    for grad in True, False:
+        with torch.set_grad_enabled(grad):
+            for _ in range(3): made(*inputs, **numbers)
+            for kind in KeyboardInterrupt, ValueError:
+                for count in range(1, 100):
+                    mode = Stop(count, kind)
+                    try:
+                        with mode: made(*inputs, **numbers)
+                    except kind as error:
+                        check(str(error) == 'here', error)
+                    else:
+                        break
+                check(mode.count > 0, '%s of call %d was lost' % (kind.__name__, count))
+                check(count > 5, 'only %d calls' % count)
+    near(made(*inputs, **numbers), made(*inputs, c=0.3), 'after them')
+
+
 if __name__ == '__main__':
     sys.exit(main(__doc__))

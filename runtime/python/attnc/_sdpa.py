@@ -6,10 +6,8 @@ because Python code for them takes longer than many calls.
 """
 from __future__ import annotations
 
-import _thread
 import ctypes
 import functools
-import math
 import os
 import threading
 import warnings
@@ -33,14 +31,16 @@ class _Chosen(ctypes.Structure):
     """struct chosen of sdpa.c."""
 
     _fields_ = [("head_dim", ctypes.c_int64), ("type", ctypes.c_int32), ("mask", ctypes.c_int32), ("scaled", ctypes.c_int32),
-                ("scale", ctypes.c_double), ("kernel", ctypes.c_void_p), ("team", ctypes.c_void_p),
+                ("kernel", ctypes.c_void_p), ("team", ctypes.c_void_p),
                 ("error", ctypes.c_char * 512)]
 
 
 def _binding_of(wanted: _Chosen, entries: Sequence[str]) -> Any:
-    """Returns the kernel for calls of the operators."""
+    """Returns the kernel for calls of the operators. One kernel serves all scales, which are numbers of a call."""
     spec: dict[str, Any] = {
-        "name": "sdpa", "similarity": {"softmax": {"scale": wanted.scale}} if wanted.scaled else "softmax",
+        "name": "sdpa_scaled" if wanted.scaled else "sdpa",
+        **({"similarity": {"softmax": {"scale": 1, "modify": "s * scale"}}, "arrays": {"scale": {"shape": []}}}
+           if wanted.scaled else {"similarity": "softmax"}),
         "shape": {"head_dim": wanted.head_dim}, "dtype": _DTYPES[wanted.type], "emit": list(entries)}
     if wanted.mask:
         spec["mask"] = _MASKS[wanted.mask]
@@ -48,12 +48,13 @@ def _binding_of(wanted: _Chosen, entries: Sequence[str]) -> Any:
 
 
 def _choose(address: int) -> None:
-    """Writes the kernel and the threads of a struct chosen, or an error, or nothing if PyTorch has to compute. Without a C compiler a warning says so once, and PyTorch
-    computes the calls."""
+    """Writes the kernel and the threads of a struct chosen, or an error, or nothing if PyTorch has to compute. Without a
+    C compiler a warning says so once, and PyTorch computes the calls. KeyboardInterrupt leaves this function: then
+    PyTorch computes the call, and sdpa.c raises it again after the call."""
     wanted = _Chosen.from_address(address)
-    key = wanted.head_dim, wanted.type, wanted.mask, wanted.scaled, wanted.scale
+    key = wanted.head_dim, wanted.type, wanted.mask, wanted.scaled
     try:
-        if key not in _operators.failed and not (wanted.scaled and not math.isfinite(wanted.scale)):
+        if key not in _operators.failed:
             try:
                 binding = _binding_of(wanted, ("forward", "backward", "statistics"))
             except CompilerError:  # a wheel has kernels without statistics
@@ -67,10 +68,9 @@ def _choose(address: int) -> None:
         if not _operators.failed:
             warnings.warn(f"attnc.torch.use(): PyTorch computes attention, because {error}", stacklevel=2)
         _operators.failed.add(key)
-    except KeyboardInterrupt:
-        wanted.error = b"interrupted"
-        _thread.interrupt_main()  # raises it again after the call
     except BaseException as error:  # becomes an error of PyTorch
+        if not isinstance(error, Exception) and threading.current_thread() is threading.main_thread():
+            raise
         wanted.error = f"{type(error).__name__}: {error}".encode()[:511]
 
 

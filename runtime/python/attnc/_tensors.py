@@ -51,7 +51,8 @@ class Tensors:
         self.call, self.forward, self.backward = library.attnc_tensors_begin(
             (None, Tensor, nn.Parameter, float, int, apply, torch.empty_like, torch.is_grad_enabled, torch.get_num_threads,
              torch.is_autocast_enabled, "cpu", torch._C._functorch.peek_interpreter_stack,
-             torch._C._len_torch_dispatch_stack, forward_ad, parallel, _local, _make_room, differentiate, _check), api)
+             torch._C._len_torch_dispatch_stack, forward_ad, parallel, _local, _make_room, differentiate,
+             Exception, _check), api)
         self._record, self._add, self._grow = (library.attnc_tensors_record, library.attnc_tensors_add,
                                                library.attnc_tensors_grow)
         self._record.restype = ctypes.py_object
