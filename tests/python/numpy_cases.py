@@ -328,10 +328,83 @@ def one_line(folder):
     refuses(lambda: attnc.attention(q, k, v, weight='s', score='s'), TypeError,
             'weight and score cannot be given together: a weight is used as it is, a score is the logit of softmax')
     refuses(lambda: attnc.attention(q[0], k, v), ValueError,
-            'q has shape [4, 5, 8]; expected [batch, heads, rows, columns]')
+            'q has shape [4, 5, 8]; expected 4 axes, [batch, heads, positions, size]')
+    for wrong, says in (((q,), 'k is missing…'), ((q, k), 'v is missing…'), ((q, k.tolist(), v), 'k is a list…')):
+        refuses(lambda: attnc.attention(*wrong), TypeError, says)
     refuses(lambda: attnc.attention(q.astype('i4'), k, v), TypeError,
             'q is int32; attention takes float32, float64, float16, bfloat16')
     refuses(lambda: attnc.attention(q, k, v, weight='1 + t'), attnc.SpecError, "attention.yaml:1:…")
+
+
+def attended(q, k, v, scale, seen, extra=0.0):
+    """Returns softmax attention in f64. Rows that see no key are 0."""
+    k, v = (np.repeat(a, q.shape[1] // a.shape[1], 1) for a in (k, v))
+    logits = np.float64(scale) * np.einsum('bhid,bhjd->bhij', q, k, dtype='f8') + np.where(np.isneginf(extra), 0, extra)
+    seen = np.broadcast_to(seen & ~np.isneginf(extra), logits.shape)
+    weights = np.exp(logits - logits.max(-1, keepdims=True)) * seen
+    return np.einsum('bhij,bhje->bhie', weights / np.maximum(weights.sum(-1, keepdims=True), 1e-300), v)
+
+
+@case
+def scales_share_a_kernel_of_formulas(folder):
+    for dtype, limit in ('f4', 1e-5), ('f8', 1e-13):
+        q, k, v = arrays(dtype)
+        before = len(attnc._kernel._formulas)
+        for scale in 0.3, 0.11, -0.2, 0, 1, 1e-3, np.float32(0.5), np.array(0.25, dtype):
+            close(attnc.attention(q, k, v, scale=scale), attended(q, k, v, scale, True), limit, '%s: %s' % (dtype, scale))
+        check(len(attnc._kernel._formulas) == before + 1, 'kernels: %d' % (len(attnc._kernel._formulas) - before))
+        usual = attnc.attention(q, k, v)
+        close(attnc.attention(q, k, v, scale=8 ** -0.5), usual, 0, 'the usual scale')
+        check(len(attnc._kernel._formulas) == before + 2, 'the usual scale is another kernel')
+    i, j = np.arange(5)[:, None] + 2, np.arange(7)
+    close(attnc.attention(q, k, v, scale=0.3, score='s - 0.1 * (i - j)'), attended(q, k, v, 0.3, True, -0.1 * (i - j)), 1e-13, 'a score')
+    refuses(lambda: attnc.attention(q, k, v, weight='1 + s', scale=2), TypeError, 'scale is for logits, and a weight has none…')
+    refuses(lambda: attnc.attention(q, k, v, scale=2, arrays={'scale': 1.0}), TypeError, "arrays has 'scale', which is a name…")
+
+
+@case
+def masks_may_be_arrays(folder):
+    """Of bool, or of numbers that are added to the logits and hide a key where they are -inf."""
+    q, k, v = arrays()
+    rng = np.random.default_rng(5)
+    for shape in (5, 7), (2, 1, 1, 7), (2, 4, 5, 7), (1, 4, 5, 1):
+        seen = rng.random(shape) < 0.6
+        seen.reshape(-1, shape[-1])[0] = False   # the first row sees nothing
+        close(attnc.attention(q, k, v, mask=seen), attended(q, k, v, 8 ** -0.5, seen), 1e-5, 'bool %s' % (shape,))
+        if shape == (2, 1, 1, 7): continue
+        extra = np.where(seen, rng.standard_normal(shape), -np.inf)
+        for dtype in 'f4', 'f8':
+            close(attnc.attention(q, k, v, extra.astype(dtype), scale=0.3), attended(q, k, v, 0.3, True, extra), 1e-5,
+                  'numbers %s %s' % (dtype, shape))
+    seen = rng.random((5, 7)) < 0.6
+    i, j = np.arange(5)[:, None], np.arange(7)
+    close(attnc.attention(q, k, v, is_causal=True), attended(q, k, v, 8 ** -0.5, j <= i), 1e-5, 'is_causal')
+    close(attnc.attention(q, k, v, seen, is_causal=True), attended(q, k, v, 8 ** -0.5, seen & (j <= i)), 1e-5, 'both')
+    close(attnc.attention(q, k, v, seen, mask='j <= i'), attended(q, k, v, 8 ** -0.5, seen & (j <= i + 2)), 1e-5, 'both masks')
+    close(attnc.attention(q, k, v, dropout_p=0.5, seed=3), attnc.attention(q, k, v, dropout=0.5, seed=3), 0, 'dropout_p')
+    close(attnc.attention(q, k, v, mask=seen, weight='1 + s * s', normalize='none'),
+          np.einsum('bhij,bhje->bhie', (1 + np.einsum('bhid,bhjd->bhij', q, np.repeat(k, 2, 1)) ** 2) * seen, np.repeat(v, 2, 1)),
+          1e-3, 'a weight')
+    for wrong, kind, says in (([1], TypeError, 'mask is a list; expected an array of bool, …'),
+                              (seen.astype('i8'), TypeError, 'mask is int64; expected an array of bool, …'),
+                              (seen[:3], ValueError, 'mask has shape [3, 7], which cannot be broadcast to [2, 4, 5, 7], …')):
+        refuses(lambda: attnc.attention(q, k, v, mask=wrong), kind, says)
+    refuses(lambda: attnc.attention(q, k, v, seen, mask=seen), TypeError, 'mask and attn_mask are both arrays; expected one of them')
+    refuses(lambda: attnc.attention(q, k, v, mask='causal', is_causal=True), TypeError, 'mask and is_causal are given…')
+    refuses(lambda: attnc.attention(q, k, v, mask=np.zeros((5, 7), 'f4'), weight='s'), TypeError, 'mask is for logits…')
+
+
+@case
+def numbers_of_threads_that_are_none(folder):
+    """LLVM's OpenMP library ends a process for which OMP_NUM_THREADS is empty."""
+    program = ('import attnc, numpy as np\n'
+               'q = np.ones((1, 2, 70, 8), "f4")\n'
+               'made = attnc.kernel("softmax_causal", set={"shape.head_dim": 8, "shape.value_dim": 8})\n'
+               'print(float(made(q, q, q).sum()))')
+    for text, says in ('', 0), (' ', 0), ('abc', 1), ('-3', 1), ('0', 1), ('9' * 20, 1), ('2,1', 0), ('2', 0):
+        done = execute([sys.executable, '-c', program], env=dict(os.environ, OMP_NUM_THREADS=text))
+        check(done.returncode == 0 and done.stdout == '1120.0\n', '%r: %s%s' % (text, done.stdout, done.stderr))
+        check(done.stderr.count('OMP_NUM_THREADS is %r, which is ignored' % text) == says, '%r: %s' % (text, done.stderr))
 
 
 @case

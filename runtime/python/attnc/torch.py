@@ -560,8 +560,8 @@ def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arra
     """Implements attnc.attention() for tensors. A graph contains the text of the kernel."""
     if torch.compiler.is_compiling() and out is None and threads is None:
         _refuse_tangents("attention", q, k, v)
-        *words, head_dim, value_dim, dtype = formula
-        formula = (*words, _constant_size(head_dim), _constant_size(value_dim), dtype)
+        *words, head_dim, value_dim, dtype, scaled = formula
+        formula = (*words, _constant_size(head_dim), _constant_size(value_dim), dtype, scaled)
         given, tables = _masks_and_tables([_as_tensor(arrays[name], "f64" if dtype == "f64" else "f32")
                                            for name in _names_of_formula(*formula)])
         differentiable = torch.is_grad_enabled() and any(a is not None and a.requires_grad for a in (q, k, v, *given))
