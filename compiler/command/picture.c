@@ -1,13 +1,20 @@
-/* `attnc show NAME --picture FILE.svg` draws what a spec attends to. The picture has the weight of each value in
-   each row of the result, for 64 random positions of one head. The interpreter computes the weights. Its result is
-   linear in the values, so it is run with one value of 1 at a time. */
+/* `attnc show NAME --picture FILE.svg` draws what a spec attends to: the weights of the values in the rows of the
+   result, for random queries and keys of one head. There are so many positions that each part of the mask is visible.
+   A cell stands for several queries and keys.
+
+   The interpreter computes the weights. Its result is linear in the values. So value j is 1 in the element of the
+   cell of key j, and 0 in the other elements. */
 #include "command_line.h"
 #include "check/check.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { POSITIONS = 64, LEVELS = 9, CELL = 6, LEFT = 34, TOP = 34, BOTTOM = 40, SIDE = POSITIONS * CELL };
+enum { CELLS = 64, LEVELS = 9, CELL = 6, LEFT = 56, TOP = 34, BOTTOM = 54, SIDE = CELLS * CELL, TICKS = 4 };
+
+/* The numbers of positions. Up to MOST_QUERIES positions, all queries are computed, and else one for each cell. */
+enum { MOST_QUERIES = 1024, MOST_POSITIONS = 16384 };
 
 /* The level of a weight is in the opacity of its cell. Colours follow the viewer's light or dark scheme. */
 static const char style[] = "<style>.paper{fill:#ffffff}.ink{fill:#1f2933}.muted{fill:#5b6774}.frame{fill:none;"
@@ -22,41 +29,90 @@ static struct tensor *find(struct sample *s, const char *name)
     return NULL;
 }
 
-/* Makes rows that change slowly from position to position, as rows of a real text do. So a picture shows distances. */
-static void draw_rows(double *x, int64_t elements, const double *near, uint64_t *state)
+/* Returns the number of positions that show a distance, a length or a block of a mask. */
+static int64_t positions_for(const struct expr *e)
 {
-    for (int64_t i = 0; i < POSITIONS; i++)
+    const bool divides = e->op == EXPR_FLOORMOD || e->op == EXPR_DIV;
+    int64_t most = e->op == EXPR_INT && e->integer < MOST_POSITIONS ? 3 * llabs(e->integer) : 0;
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        const struct expr *const of = e->arg[k];
+        const int64_t found = divides && k == 1 && of->op == EXPR_INT ? 16 * of->integer : positions_for(of);
+        if (found > most) most = found;
+    }
+    return most;
+}
+
+/* Returns the number of positions of a picture: a power of 2 that shows all parts of the regions of the graph. */
+static int64_t positions_of(const struct graph *g)
+{
+    int64_t most = 0, positions = CELLS;
+    for (int v = 0; v < g->values; v++) {
+        const int64_t found = g->value[v].where ? positions_for(g->value[v].where) : 0;
+        if (found > most) most = found;
+    }
+    while (positions < most && positions < MOST_POSITIONS) positions *= 2;
+    return positions;
+}
+
+/* Lets query row i stand at the position of key i * step. */
+static void move_queries(struct graph *g, int64_t step)
+{
+    struct module *const m = g->module;
+    int queries = -1, keys = -1;
+    for (int a = 0; a < m->axes; a++) {
+        if (m->axis[a].source == SIZE_N_Q) queries = a;
+        if (m->axis[a].source == SIZE_N_K) keys = a;
+    }
+    if (queries < 0 || keys < 0) return;
+    const struct expr *const start = expr_query_start(m, queries, keys), *const to = expr_make(
+                                                                             m, EXPR_MUL,
+                                                                             expr_leaf(m, EXPR_INDEX, queries),
+                                                                             expr_int(m, step - 1), NULL);
+    for (int v = 0; v < g->values; v++) {
+        struct value *const x = &g->value[v];
+        if (x->where) x->where = expr_replace(m, x->where, start, to);
+        if (x->expr) x->expr = expr_replace(m, x->expr, start, to);
+    }
+}
+
+/* Makes rows that change slowly from cell to cell, as rows of a real text do. So a picture shows distances. Rows of
+   `near` are those of the same positions. */
+static void draw_rows(double *x, int64_t rows, int64_t elements, const double *near, int64_t times, uint64_t *state)
+{
+    for (int64_t i = 0; i < rows; i++)
         for (int64_t d = 0; d < elements; d++) {
-            const double before = near ? near[i * elements + d] : i ? x[(i - 1) * elements + d] : 0;
+            const double before = near ? near[i * times * elements + d] : i ? x[(i - 1) * elements + d] : 0;
             x[i * elements + d] = 0.8 * before + 0.6 * check_normal(state);
         }
 }
 
-/* Computes weight[i * POSITIONS + j], the weight of value j in row i. Returns a message, or NULL. */
-static const char *find_weights(const struct unit *p, double *weight)
+/* Computes weight[i * CELLS + j], the mean over the queries of cell i of the sum of the weights of the keys of cell j.
+   Sets *positions. Returns a message, or NULL. */
+static const char *find_weights(const struct unit *p, double *weight, int64_t *positions)
 {
-    const struct problem_size size = {1, 1, 1, POSITIONS, POSITIONS};
-    struct sample *const s = arena_alloc(p->arena, sizeof *s);
     struct graph *const g = graph_copy(p->graph);
-    const int64_t columns = p->spec->value_dim;
-    double *const out = arena_alloc(p->arena, (size_t)(POSITIONS * columns) * sizeof *out);
+    const int64_t n = *positions = positions_of(g), queries = n > MOST_QUERIES ? CELLS : n;
+    const int64_t of_cell = queries / CELLS, columns = p->spec->value_dim;
+    const struct problem_size size = {1, 1, 1, queries, n};
+    struct sample *const s = arena_alloc(p->arena, sizeof *s);
+    double *const out = arena_alloc(p->arena, (size_t)(queries * columns) * sizeof *out);
     uint64_t state = 1;
+    if (queries < n) move_queries(g, n / queries);
     check_fill(s, p, &size, true, &state);
     const struct tensor *const q = find(s, "q"), *const k = find(s, "k"), *const v = find(s, "v");
-    draw_rows(k->data, p->spec->head_dim, NULL, &state);
-    draw_rows(q->data, p->spec->head_dim, k->data, &state);
+    draw_rows(k->data, n, p->spec->head_dim, NULL, 1, &state);
+    draw_rows(q->data, queries, p->spec->head_dim, k->data, n / queries, &state);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t e = 0; e < columns; e++) v->data[j * columns + e] = j / (n / CELLS) == e;
     g->outputs = 1; /* keeps only the output `out`, without statistics */
-    for (int64_t from = 0; from < POSITIONS; from += columns) {
-        for (int64_t j = 0; j < POSITIONS; j++)
-            for (int64_t e = 0; e < columns; e++) v->data[j * columns + e] = j == from + e;
-        const char *const wrong = graph_eval(g, &size, s->tensor, s->tensors, out);
-        if (wrong) return wrong;
-        for (int64_t i = 0; i < POSITIONS; i++)
-            for (int64_t e = 0; e < columns && from + e < POSITIONS; e++) {
-                if (!isfinite(out[i * columns + e])) return "the weights of the random arrays overflow";
-                weight[i * POSITIONS + from + e] = out[i * columns + e];
-            }
-    }
+    const char *const wrong = graph_eval(g, &size, s->tensor, s->tensors, out);
+    if (wrong) return wrong;
+    for (int64_t i = 0; i < CELLS * CELLS; i++) weight[i] = 0;
+    for (int64_t i = 0; i < queries; i++)
+        for (int64_t e = 0; e < CELLS; e++) {
+            if (!isfinite(out[i * columns + e])) return "the weights of the random arrays overflow";
+            weight[i / of_cell * CELLS + e] += out[i * columns + e] / (double)of_cell;
+        }
     return NULL;
 }
 
@@ -64,10 +120,10 @@ static const char *find_weights(const struct unit *p, double *weight)
 static void draw_level(const double *weight, bool negative, int level, struct text *out)
 {
     bool any = false;
-    for (int i = 0; i < POSITIONS; i++) {
-        const double *const row = weight + i * POSITIONS;
-        const double largest = check_largest(row, POSITIONS);
-        for (int j = 0; j < POSITIONS; j++) {
+    for (int i = 0; i < CELLS; i++) {
+        const double *const row = weight + i * CELLS;
+        const double largest = check_largest(row, CELLS);
+        for (int j = 0; j < CELLS; j++) {
             if (row[j] == 0 || (row[j] < 0) != negative || ceil(sqrt(fabs(row[j]) / largest) * (double)LEVELS) != level)
                 continue;
             if (!any)
@@ -80,13 +136,27 @@ static void draw_level(const double *weight, bool negative, int level, struct te
     if (any) text_add(out, "\"/>\n");
 }
 
-static void draw(const char *name, const double *weight, struct text *out)
+/* Adds the positions at a quarter, a half, … of both sides. */
+static void draw_ticks(int64_t positions, struct text *out)
 {
-    const int width = LEFT + SIDE + 12, height = TOP + SIDE + BOTTOM;
+    for (int k = 0; k <= TICKS; k++) {
+        const int at = SIDE * k / TICKS;
+        const long long position = (long long)(positions * k / TICKS);
+        text_add(out, "<text class=\"muted\" text-anchor=\"middle\" x=\"%d\" y=\"%d\">%lld</text>\n", LEFT + at,
+                 TOP + SIDE + 16, position);
+        text_add(out, "<text class=\"muted\" text-anchor=\"end\" x=\"%d\" y=\"%d\">%lld</text>\n", LEFT - 5,
+                 TOP + at + 4, position);
+    }
+}
+
+static void draw(const char *name, const double *weight, int64_t positions, struct text *out)
+{
+    const int width = LEFT + SIDE + 24, height = TOP + SIDE + BOTTOM;
+    const long long all = (long long)positions, each = all / CELLS;
     text_add(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\">\n",
              width, height, width, height);
-    text_add(out, "<title>The weights of %s: 64 queries from top to bottom, 64 keys from left to right</title>\n%s",
-             name, style);
+    text_add(out, "<title>The weights of %s: %lld queries from top to bottom, %lld keys from left to right</title>\n%s",
+             name, all, all, style);
     text_add(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n", width, height);
     text_add(out, "<text class=\"ink\" x=\"%d\" y=\"20\">%s</text>\n", LEFT, name);
     for (int level = 1; level <= LEVELS; level++) {
@@ -94,20 +164,23 @@ static void draw(const char *name, const double *weight, struct text *out)
         draw_level(weight, true, level, out);
     }
     text_add(out, "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", LEFT, TOP, SIDE, SIDE);
-    text_add(out,
-             "<text class=\"muted\" x=\"%d\" y=\"%d\">keys 0 to 63; strong: large in its row; red: negative</text>\n",
-             LEFT, TOP + SIDE + 24);
-    text_add(out, "<text class=\"muted\" transform=\"translate(22 %d) rotate(-90)\">queries</text>\n</svg>\n",
-             TOP + SIDE / 2 + 24);
+    draw_ticks(positions, out);
+    text_add(out, "<text class=\"muted\" x=\"%d\" y=\"%d\">%lld keys", LEFT, TOP + SIDE + 38, all);
+    if (each > 1) text_add(out, ", %lld a cell", each);
+    text_add(out, "; strong: large in its row; red: negative</text>\n");
+    text_add(out, "<text class=\"muted\" transform=\"translate(14 %d) rotate(-90)\">%lld queries</text>\n</svg>\n",
+             TOP + SIDE / 2 + 34, all);
 }
 
 int command_show_picture(const struct options *o)
 {
-    /* Here the values are independent of the keys, even if the spec uses the keys as values. */
-    static const char *const given[] = {"shape.values=given"};
+    /* Here the values are independent of the keys, even if the spec uses the keys as values. They have an element for
+       each cell. */
+    static const char *const given[] = {"shape.values=given", "shape.value_dim=64"};
+    _Static_assert(CELLS == 64, "value_dim is the number of cells");
     struct options changed = *o;
     changed.set = given;
-    changed.sets = 1;
+    changed.sets = sizeof given / sizeof *given;
     changed.emit = 0;
     if (o->files != 1) {
         complain(o, "--picture takes one spec");
@@ -116,14 +189,15 @@ int command_show_picture(const struct options *o)
     enum status status;
     struct unit *const p = unit_make(o->file[0], &changed, &status);
     if (!p) return (int)status;
-    double *const weight = arena_alloc(p->arena, sizeof(double[POSITIONS * POSITIONS]));
-    const char *const wrong = find_weights(p, weight);
+    int64_t positions = 0;
+    double *const weight = arena_alloc(p->arena, sizeof(double[CELLS * CELLS]));
+    const char *const wrong = find_weights(p, weight, &positions);
     struct text svg = {0};
     if (wrong) {
         complain(o, "%s: %s", p->spec->name, wrong);
         status = STATUS_INPUT;
     } else {
-        draw(p->spec->name, weight, &svg);
+        draw(p->spec->name, weight, positions, &svg);
         status = strcmp(o->picture, "-") == 0 ? table_put(o, &svg) : write_whole(o, o->picture, svg.data, svg.length);
     }
     text_free(&svg);

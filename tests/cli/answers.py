@@ -1,10 +1,13 @@
 """Tests outputs of the commands: verdicts of check, warnings, explain, names of specs, help pages."""
 import csv
+import glob
 import io
 import json
 import os
 import re
 import sys
+
+import yaml
 
 from cases import POLYNOMIAL, SOFTMAX, Place, says
 from suite import ROOT, WHOLE, check, execute
@@ -441,12 +444,50 @@ def a_picture_has_the_weights(place):
     place.write('causal.yaml', 'similarity: softmax\nmask: causal\nshape: {head_dim: 64, value_dim: 7}\n')
     place.attnc('show', 'causal.yaml', '--picture', 'causal.svg')
     cells = [(int(x), int(y)) for x, y in re.findall(r'M(\d+) (\d+)h6v6h-6z', place.read('causal.svg').decode())]
-    check(len(set(cells)) == len(cells) == 64 * 65 // 2 and all(x <= y for x, y in cells), '%d cells' % len(cells))
+    check(len(set(cells)) == len(cells) == 64 * 65 // 2 and all(x - 56 <= y - 34 for x, y in cells), '%d cells' % len(cells))
     keys = place.attnc('show', 'softmax_mla', '--picture', '-').stdout
     check(keys.startswith('<svg ') and keys.endswith('</svg>\n') and 'softmax_mla' in keys, keys[:200])
     place.attnc('show', 'softmax', 'bigbird', '--picture', 'two.svg', status=2)
     said = place.attnc('show', 'softmax', '--picture', 'no/folder.svg', status=3).stderr
     check('no/folder.svg' in said and not os.path.exists(place.path('no')), said)
+
+
+def shown(place, name):
+    """The cells and the positions of a picture, without the name of its spec."""
+    picture = place.attnc('show', name, '--picture', '-').stdout
+    return picture.replace(os.path.splitext(name)[0], '')
+
+
+@case
+def different_masks_have_different_pictures(place):
+    """Every mask of specs/ with the same weights, and all specs that differ by more than the type of elements."""
+    masks, pictures = {}, {}
+    for file in sorted(glob.glob(os.path.join(ROOT, 'specs', '*.yaml'))):
+        with open(file) as f: spec = yaml.safe_load(f)
+        mask = json.dumps([spec.get('mask', 'none'), spec.get('arrays') if 'expr' in str(spec.get('mask')) else None])
+        masks.setdefault(mask, os.path.basename(file)[:-5])
+    for n, (mask, name) in enumerate(masks.items()):
+        mask, arrays = json.loads(mask)
+        spec = {'similarity': 'softmax', 'mask': mask, 'shape': {'head_dim': 8}} | ({'arrays': arrays} if arrays else {})
+        place.write('same.yaml', yaml.safe_dump(spec))
+        other = pictures.setdefault(shown(place, 'same.yaml'), name)
+        check(other == name, '%s and %s have the same picture' % (name, other))
+    check(len(pictures) > 15, 'only %d masks' % len(pictures))
+    names = 'softmax bigbird longformer prefix prefix_lm softmax_causal sliding_window'.split()
+    check(len({shown(place, name) for name in names}) == len(names), 'two specs have the same picture')
+
+
+@case
+def a_picture_says_its_positions(place):
+    """A window of 100 and 3 first keys: 512 positions, 8 in a cell. The window is 13 cells wide, the first column is seen."""
+    place.write('wide.yaml', 'similarity: softmax\nmask: {all: [causal, {any: [{window: {left: 100}}, {global: {count: 3}}]}]}\nshape: {head_dim: 8}\n')
+    picture = place.attnc('show', 'wide.yaml', '--picture', '-').stdout
+    cells = {((int(x) - 56) // 6, (int(y) - 34) // 6) for x, y in re.findall(r'M(\d+) (\d+)h6v6h-6z', picture)}
+    expected = {(j, i) for i in range(64) for j in range(64) if j == 0 or j <= i and (8 * i - (8 * j + 7)) <= 100}
+    check(cells == expected, '%d cells, not %d: %s' % (len(cells), len(expected), sorted(cells ^ expected)[:9]))
+    ticks = re.findall(r'>(\d+)</text>', picture)
+    check(sorted(ticks) == sorted(2 * ['0', '128', '256', '384', '512']), str(ticks))
+    check('512 keys, 8 a cell' in picture and '>512 queries<' in picture, picture[-600:])
 
 
 @case
