@@ -1,5 +1,5 @@
 /* The cache of compiled kernels: opens its folder, seals its files, and locks them.
-   - attnc executes this code, so only this user may be able to write to the folder.
+   - attnc executes this code, so only this user and root may be able to write to the folder.
    - Files are opened relative to the descriptor of the checked folder, without following links. So a later change of
      the path is harmless.
    - A seal is a hash at the end of a file. It detects truncated files. */
@@ -20,6 +20,12 @@ enum { OTHERS_WRITE = S_IWGRP | S_IWOTH };
 
 /* ---- the cache ---- */
 
+/* Returns true if this user or root owns a file. Root can run code as this user in any case. */
+static bool is_trusted(uid_t owner)
+{
+    return owner == geteuid() || owner == 0;
+}
+
 /* Returns the reason why the folder is not safe to load code from, or NULL. Anybody who can write to the folder
    could run code as this user. ssh checks the folder of its keys in this way, too. */
 static const char *distrust(struct arena *arena, const char *path, const struct stat *info)
@@ -28,7 +34,7 @@ static const char *distrust(struct arena *arena, const char *path, const struct 
     if (S_ISLNK(info->st_mode))
         return arena_printf(arena, "%s is a link, which attnc does not follow; remove it, %s", path, way_on);
     if (!S_ISDIR(info->st_mode)) return arena_printf(arena, "%s is not a folder; remove it, %s", path, way_on);
-    if (info->st_uid != geteuid())
+    if (!is_trusted(info->st_uid))
         return arena_printf(arena, "%s belongs to another user (%ld), who could put code there; remove it, %s", path,
                             (long)info->st_uid, way_on);
     if (info->st_mode & OTHERS_WRITE)
@@ -37,20 +43,20 @@ static const char *distrust(struct arena *arena, const char *path, const struct 
     return NULL;
 }
 
-bool cache_open(struct arena *arena, struct folder *out, const char **why)
+/* Opens the folder `name` in `base`, and creates it if necessary. Returns the reason for a failure, or NULL.
+   `is_shared`: others may write to `base` */
+static const char *open_in(struct arena *arena, const char *base, const char *name, bool is_shared, struct folder *out)
 {
-    static const char name[] = "attnc";
-    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    *out = NO_FOLDER;
-    if (!base || *base != '/') { /* the XDG specification says that relative paths are ignored */
-        base = home && *home == '/' ? arena_printf(arena, "%s/.cache", home) : NULL;
-        *why = "neither XDG_CACHE_HOME nor HOME is set";
-        if (!base) return false;
-    }
-    const char *path = arena_printf(arena, "%s/%s", base, name);
+    const char *path = arena_printf(arena, "%s/%s", base, name), *why;
     const int above = make_folders(base, 0700) == 0 ? open(base, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     struct stat info;
     bool known = false;
+    if (is_shared && above >= 0 && fstat(above, &info) == 0 &&
+        (!is_trusted(info.st_uid) || ((info.st_mode & OTHERS_WRITE) && !(info.st_mode & S_ISVTX)))) {
+        close(above);
+        return arena_printf(arena, "others can replace folders in %s; chmod +t it, or set TMPDIR to another folder",
+                            base);
+    }
     if (above >= 0 && (mkdirat(above, name, 0700) == 0 || errno == EEXIST)) {
         out->fd = folder_open(above, name);
         known = out->fd >= 0 && fstat(out->fd, &info) == 0;
@@ -60,24 +66,53 @@ bool cache_open(struct arena *arena, struct folder *out, const char **why)
             errno = saved;
         }
     }
-    *why = known ? distrust(arena, path, &info) : arena_printf(arena, "%s: %s", path, strerror(errno));
+    why = known ? distrust(arena, path, &info) : arena_printf(arena, "%s: %s", path, strerror(errno));
     if (above >= 0) close(above);
-    if (*why)
+    if (why)
         folder_close(out);
     else
         out->path = path;
+    return why;
+}
+
+bool cache_open(struct arena *arena, struct folder *out, const char **why)
+{
+    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    *out = NO_FOLDER;
+    if (!base || *base != '/') { /* the XDG specification says that relative paths are ignored */
+        base = home && *home == '/' ? arena_printf(arena, "%s/.cache", home) : NULL;
+        *why = "neither XDG_CACHE_HOME nor HOME is set";
+        if (!base) return false;
+    }
+    *why = open_in(arena, base, "attnc", false, out);
     return !*why;
+}
+
+bool cache_open_temporary(struct arena *arena, struct folder *out, const char **why)
+{
+    const char *base = getenv("TMPDIR");
+    *out = NO_FOLDER;
+    if (!base || *base != '/') base = "/tmp";
+    const char *reason = open_in(arena, base, arena_printf(arena, "attnc-cache-%ld", (long)geteuid()), true, out);
+    if (reason) *why = arena_printf(arena, "%s; and %s", *why, reason);
+    return !reason;
+}
+
+const char *cache_read_only(struct arena *arena, const struct folder *cache)
+{
+    if (faccessat(cache->fd, ".", W_OK | X_OK, AT_EACCESS) == 0) return NULL;
+    return arena_printf(arena, "%s: %s", cache->path, strerror(errno));
 }
 
 /* ---- sealed files ---- */
 
-/* Opens a regular file that belongs to this user and that nobody else can write to. Returns -1 with errno. */
+/* Opens a regular file that belongs to this user or root, and that nobody else can write to. Returns -1 with errno. */
 static int open_own(const struct folder *f, const char *name, int flags)
 {
     const int file = openat(f->fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat info;
     if (file < 0) return -1;
-    if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() && !(info.st_mode & OTHERS_WRITE))
+    if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && is_trusted(info.st_uid) && !(info.st_mode & OTHERS_WRITE))
         return file;
     close(file);
     errno = EPERM;

@@ -11,11 +11,16 @@
 /* Opens the cache folder, and creates it if necessary. If this fails, returns false and sets *why to the reason. It
    fails, for example, if other users can write to the folder. */
 bool cache_open(struct arena *arena, struct folder *out, const char **why);
+/* Opens the cache for temporary use, a private folder in $TMPDIR or /tmp. If this fails, returns false and adds the
+   reason to *why. */
+bool cache_open_temporary(struct arena *arena, struct folder *out, const char **why);
+/* Returns the reason why this process cannot write to the cache, or NULL. */
+const char *cache_read_only(struct arena *arena, const struct folder *cache);
 /* Appends a hash of its contents to the file. Makes the file writable by this user only. Returns 0, or -1 with
    errno. */
 int seal_file(const struct folder *f, const char *name);
-/* Returns true if a file is sealed and unchanged, belongs to this user, and nobody else can write to it. If so, sets
-   its time of last use to now. */
+/* Returns true if a file is sealed and unchanged, belongs to this user or root, and nobody else can write to it. If so,
+   sets its time of last use to now. */
 bool sealed_file(const struct folder *f, const char *name);
 /* Returns the contents of a sealed file without its hash, in the arena. Returns NULL if sealed_file returns false. */
 const char *sealed_text(struct arena *arena, const struct folder *f, const char *name);

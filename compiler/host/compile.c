@@ -526,9 +526,16 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
     return STATUS_DONE;
 }
 
+/* Continues with the cache for temporary use, for the reason *why. */
+static void use_temporary(struct job *j, const char **why)
+{
+    folder_close(&j->cache);
+    if (cache_open_temporary(j->arena, &j->cache, why)) cache_clean(&j->cache);
+}
+
 /* Finds the C compiler and opens the cache. Returns false if there is no compiler. Then it also prints a message,
    unless `silent` is true.
-   - *why is set to the reason why the cache cannot be opened, or NULL.
+   - *why is set to the reason why the user's cache cannot be opened, or NULL.
    - *bad is set to the value of $ATTNC_CACHE_SIZE if it is not a size, or NULL. */
 static bool job_open(struct job *j, bool silent, const char **why, const char **bad)
 {
@@ -537,7 +544,11 @@ static bool job_open(struct job *j, bool silent, const char **why, const char **
     if (!find_compiler(j, silent)) return false;
     split(j->arena, getenv("ATTNC_CFLAGS"), &j->flags);
     j->limit = cache_limit(bad);
-    if (j->limit > 0 && cache_open(j->arena, &j->cache, why)) cache_clean(&j->cache);
+    if (j->limit <= 0) return true;
+    if (cache_open(j->arena, &j->cache, why))
+        cache_clean(&j->cache);
+    else
+        use_temporary(j, why);
     return true;
 }
 
@@ -558,6 +569,28 @@ static enum status compile_and_load(struct job *j, const char *file, int lock, s
     return status;
 }
 
+/* Loads the kernel from the cache. If it is not there and the cache is read-only, continues with the one for temporary
+   use. */
+static bool load_known(struct job *j, struct loaded_code *out, const char **why)
+{
+    if (load_cached(j, true, out)) return true;
+    const char *const reason = *why || j->cache.fd < 0 ? NULL : cache_read_only(j->arena, &j->cache);
+    if (!reason) return false;
+    *why = reason;
+    use_temporary(j, why);
+    return load_cached(j, true, out);
+}
+
+/* Says where compiled kernels are stored if it is not the user's cache. */
+static void say_why(const struct job *j, const char *why)
+{
+    if (j->cache.fd >= 0)
+        console_mention(&j->console, "note", "compiled kernels are stored in %s, because the cache cannot be used: %s",
+                        j->cache.path, why);
+    else
+        console_mention(&j->console, "note", "compiled kernels are not cached: %s", why);
+}
+
 /* Loads the kernel from the cache, or compiles it. */
 static enum status job_load(struct job *j, struct loaded_code *out)
 {
@@ -565,9 +598,9 @@ static enum status job_load(struct job *j, struct loaded_code *out)
     enum status status = STATUS_DONE;
     *out = (struct loaded_code){0};
     if (!job_open(j, false, &why, &bad)) return STATUS_MACHINE;
-    if (!load_cached(j, true, out)) {
+    if (!load_known(j, out, &why)) {
         const char *const file = j->cache.fd >= 0 ? kernel_file(j, true) : NULL;
-        if (why) console_mention(&j->console, "note", "compiled kernels are not cached: %s", why);
+        if (why) say_why(j, why);
         if (bad)
             console_mention(&j->console, "note", "ATTNC_CACHE_SIZE takes a size such as 500M or 2G, not '%s'; using 1G",
                             bad);
@@ -640,8 +673,13 @@ bool kernel_recall(struct arena *arena, const char *key, bool quiet, struct buil
     struct job job = {.arena = arena, .console = {.quiet = quiet}};
     const char *why, *bad, *text = NULL, *file = NULL;
     job.cache = NO_FOLDER;
-    if (job_open(&job, true, &why, &bad) && job.cache.fd >= 0)
+    if (job_open(&job, true, &why, &bad) && job.cache.fd >= 0) {
         text = sealed_text(arena, &job.cache, note_file(&job, key));
+        if (!text && !why && (why = cache_read_only(arena, &job.cache))) {
+            use_temporary(&job, &why);
+            if (job.cache.fd >= 0) text = sealed_text(arena, &job.cache, note_file(&job, key));
+        }
+    }
     const char *const end = text ? strchr(text, '\n') : NULL;
     if (end) file = arena_printf(arena, "%.*s", (int)(end - text), text);
     const bool there = file && !strchr(file, '/') && sealed_file(&job.cache, file);

@@ -95,9 +95,9 @@ void manual_attnc(struct text *out)
         ".TP\n.BR ATTNC_CC \", \" CC\nthe C compiler that compiles kernels: ATTNC_CC, else clang, else CC, else cc\n"
         ".TP\n.B ATTNC_LIBCLANG\nthe libclang that reads expressions of specs\n"
         ".TP\n.B XDG_CACHE_HOME\ncompiled kernels are stored in its folder attnc (default: ~/.cache). The folder is "
-        "not "
-        "used if it is a link, belongs\n"
-        "to another user, or if others may write to it\n"
+        "not used if it is a link, belongs\n"
+        "to another user than root, or if others may write to it. Then, and if it is read-only, kernels are stored in "
+        "attnc\\-cache\\-UID in the folder TMPDIR (default: /tmp)\n"
         ".TP\n.B ATTNC_CACHE_SIZE\nthe size of that folder, for example 500M (default: 1G). The least recently used "
         "kernels are removed first; 0 keeps none\n"
         ".TP\n.B NO_COLOR\nno colours unless \\-\\-color asks for them\n");

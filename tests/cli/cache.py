@@ -5,6 +5,7 @@ import glob
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 
 from cases import SOFTMAX, Place
@@ -32,13 +33,15 @@ class Cache:
         os.chmod(place.path('bin', 'mycc'), 0o755)
         self.env = {'XDG_CACHE_HOME': self.base, 'ATTNC_CC': 'mycc',
                     'PATH': place.path('bin') + os.pathsep + os.environ['PATH'], 'TMPDIR': place.path('tmp')}
-        os.mkdir(place.path('tmp'))
+        os.mkdir(place.path('tmp'), 0o700)
+        self.other = place.path('tmp', 'attnc-cache-%d' % os.geteuid())   # the cache for temporary use
 
     def run(self, *words, **env):
         """Returns True if the kernel was compiled, and standard error."""
         before = self.compiled()
         done = self.place.attnc(*RUN, *words, env={**self.env, **env})
-        check(os.listdir(self.place.path('tmp')) == [], 'left in TMPDIR: %s' % os.listdir(self.place.path('tmp')))
+        left = [name for name in os.listdir(self.place.path('tmp')) if name != os.path.basename(self.other)]
+        check(left == [], 'left in TMPDIR: %s' % left)
         return self.compiled() > before, done.stderr
 
     def compiled(self):
@@ -64,11 +67,17 @@ def cache_that_others_write_is_not_trusted(place):
     cache.run()
     for mode in 0o770, 0o707, 0o777 | 0o1000:
         os.chmod(cache.folder, mode)
-        for _ in range(2):
-            compiled, said = cache.run()
-            check(compiled, 'a kernel was loaded from a folder of mode %o' % mode)
-            check(cache.folder in said and 'other users' in said and 'chmod go-w' in said and 'XDG_CACHE_HOME' in said,
-                  said)
+        compiled, said = cache.run()
+        check(compiled, 'a kernel was loaded from a folder of mode %o' % mode)
+        check(cache.folder in said and 'other users' in said and 'chmod go-w' in said and 'XDG_CACHE_HOME' in said, said)
+        check('compiled kernels are stored in %s, because' % cache.other in said, said)
+        compiled, said = cache.run()
+        check(not compiled and 'stored' not in said, 'it is not in the cache for temporary use, or that is said twice: ' + said)
+        check(os.stat(cache.other).st_mode & 0o777 == 0o700, 'the folder has mode %o' % os.stat(cache.other).st_mode)
+        os.chmod(cache.other, mode)
+        compiled, said = cache.run()
+        check(compiled and '; and %s can be written to by other users' % cache.other in said, said)
+        shutil.rmtree(cache.other)
     check(len(cache.kernels()) == 1, 'it was kept in a folder of mode %o' % mode)
     os.chmod(cache.folder, 0o755)
     check(not cache.run()[0], 'a folder that only others read is none to keep kernels in')
@@ -86,10 +95,67 @@ def cache_of_another_user_is_not_trusted(place):
     os.chown(cache.folder, 65534, 65534)
     compiled, said = cache.run()
     check(compiled and 'belongs to another user (65534)' in said, said)
+    os.chown(cache.other, 65534, 65534)
+    compiled, said = cache.run()
+    check(compiled and '; and %s belongs to another user' % cache.other in said, said)
     os.chown(cache.folder, 0, 0)
     os.chown(cache.kernels()[0], 65534, 65534)
     check(cache.run()[0], 'another user\'s kernel was loaded')
     check(not cache.run()[0], 'it was not stored again')
+
+
+@case
+def cache_of_nobody_is_temporary(place):
+    """Without a folder for the cache, kernels are stored among the temporary files, if nobody can replace that folder."""
+    cache = Cache(place)
+    for number, env in enumerate(({'XDG_CACHE_HOME': None, 'HOME': None}, {'XDG_CACHE_HOME': '/proc/nothing'},
+                                  {'XDG_CACHE_HOME': place.path('soft.yaml')})):
+        words = '--set', 'name=soft', '--set', 'similarity.softmax.scale=%d' % (number + 1)
+        compiled, said = cache.run(*words, **env)
+        check(compiled and 'stored in %s, because the cache cannot be used: ' % cache.other in said, said)
+        compiled, said = cache.run(*words, **env)
+        check(not compiled and 'stored' not in said, 'it was not kept: ' + said)
+    built = place.attnc('build', 'soft.yaml', env={**cache.env, 'XDG_CACHE_HOME': '/proc/nothing'})
+    check(os.path.dirname(built.stdout.strip()) == cache.other, built.stdout + built.stderr)
+    shutil.rmtree(cache.other)
+    os.chmod(place.path('tmp'), 0o777)
+    for _ in range(2):
+        compiled, said = cache.run(XDG_CACHE_HOME='/proc/nothing')
+        check(compiled and '; and others can replace folders in %s' % place.path('tmp') in said, said)
+
+
+@case
+def cache_may_be_read_only(place):
+    """Another user reads the kernels of root, and stores its own among the temporary files."""
+    if os.geteuid() != 0 or not shutil.which('setpriv'):
+        raise Skip('only root can run a program as another user')
+    cache = Cache(place)
+    os.makedirs(cache.folder, 0o700)
+    other, shared = ['setpriv', '--reuid', '65534', '--clear-groups'], place.path('shared')
+    os.mkdir(shared)
+    os.chmod(shared, 0o1777)
+    folder = place.folder
+    while folder != tempfile.gettempdir() and folder != '/':   # the other user reaches the test's folder
+        os.chmod(folder, os.stat(folder).st_mode | 0o055)
+        folder = os.path.dirname(folder)
+    if subprocess.run([*other, 'test', '-x', place.suite.attnc, '-a', '-w', shared], check=False).returncode != 0:
+        raise Skip('another user cannot reach the program and the folder of temporary files')
+    def build(*words, user=True):
+        before = cache.compiled()
+        done = subprocess.run([*(other if user else []), place.suite.attnc, 'build', 'soft.yaml', *words], cwd=place.folder,
+                              env={**place.environment, **cache.env, 'TMPDIR': shared}, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, check=False)
+        check(done.returncode == 0, done.stderr)
+        return os.path.dirname(done.stdout.strip()), cache.compiled() - before, done.stderr
+    place.write('log', '')
+    os.chmod(place.path('log'), 0o666)
+    check(build(user=False) == (cache.folder, 1, 'compiling soft … (first time)\n'), 'root builds it')
+    subprocess.run(['chmod', '-R', 'go+rX', cache.base], check=True)
+    check(build() == (cache.folder, 0, ''), 'the kernel of root was not read')
+    folder, count, said = build('--set', 'mask=none')
+    check((folder, count) == (shared + '/attnc-cache-65534', 1) and cache.folder + ': Permission denied' in said, said)
+    check(build('--set', 'mask=none') == (folder, 0, ''), 'it was not kept')
+    check(len(cache.kernels()) == 1, 'a kernel is in a folder that is read-only')
 
 
 @case

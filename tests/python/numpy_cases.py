@@ -395,6 +395,33 @@ def masks_may_be_arrays(folder):
 
 
 @case
+def kernels_need_no_home(folder):
+    """Then they are stored among the temporary files, which is said once."""
+    program = ('import attnc, numpy as np\n'
+               'q = np.ones((1, 2, 70, 8), "f4")\n'
+               'for mask in "causal", "none": print(float(attnc.attention(q, q, q, mask=mask).sum()))')
+    os.mkdir(folder + '/tmp', 0o700)
+    environment = {name: value for name, value in os.environ.items() if name not in ('HOME', 'XDG_CACHE_HOME')}
+    environment['TMPDIR'], place = folder + '/tmp', '%s/tmp/attnc-cache-%d' % (folder, os.geteuid())
+    for says in 1, 0:
+        done = execute([sys.executable, '-c', program], env=environment)
+        check(done.returncode == 0 and done.stdout == '1120.0\n' * 2, done.stdout + done.stderr)
+        check(done.stderr.count('compiled kernels are stored in %s, because' % place) == says, done.stderr)
+    def folders():
+        program = ('from attnc._compiler import cache_folders, CompilerError\n'
+                   'try: print(cache_folders())\nexcept CompilerError as error: print(error)')
+        return execute([sys.executable, '-c', program], env=environment).stdout.strip()
+    check(folders() == str([place]), folders())
+    environment['XDG_CACHE_HOME'] = folder
+    check(folders() == str([folder + '/attnc']), folders())
+    os.chmod(folder + '/attnc', 0o777)
+    check(folders() == str([place]), folders())
+    os.chmod(folder + '/tmp', 0o777)
+    check(folders() == 'there is no folder for compiled code: %s/attnc: others can put code there; %s: others can put code '
+          'there; set XDG_CACHE_HOME to a folder' % (folder, place), folders())
+
+
+@case
 def numbers_of_threads_that_are_none(folder):
     """LLVM's OpenMP library ends a process for which OMP_NUM_THREADS is empty."""
     program = ('import attnc, numpy as np\n'

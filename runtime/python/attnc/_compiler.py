@@ -11,9 +11,11 @@ import os
 import re
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
+import warnings
 from typing import Any, Mapping, Sequence, Union
 
 Spec = Union[str, "os.PathLike[str]", Mapping[str, Any]]
@@ -25,6 +27,7 @@ ENDS_WITHIN = 5.0  # seconds from SIGTERM to SIGKILL
 # Lines of attnc that this package does not repeat. It prints the first line itself. The second is wrong here, because
 # kernels without OpenMP run on threads of this package.
 _UNSAID = re.compile(r"compiling .* \(first time\)$|attnc: note: OpenMP does not work ")
+_STORED = re.compile(r"^attnc: note: (compiled kernels are (?:stored in|not cached).*)\n", re.MULTILINE)
 
 
 class SpecError(ValueError):
@@ -89,6 +92,37 @@ def environment() -> dict[str, str]:
     """Returns the environment for attnc. It is the environment of this process, with the compiler and libclang of
     installed packages."""
     return {**os.environ, **_of_packages(tuple(map(os.environ.get, ("ATTNC_CC", "CC", "PATH", "ATTNC_LIBCLANG"))))}
+
+
+def _distrust(info: os.stat_result, allowed: int = 0) -> str:
+    """Returns why others could put code into a folder, or "". A mode with a bit of `allowed` keeps them from it."""
+    others = info.st_mode & 0o022 and not info.st_mode & allowed
+    return "" if stat.S_ISDIR(info.st_mode) and info.st_uid in (0, os.geteuid()) and not others else "others can put code there"
+
+
+def cache_folders() -> list[str]:
+    """Returns the folders in which this process may look for compiled code: attnc's cache, and the one for temporary use if
+    the cache cannot be used or is read-only (compiler/host/cache.c). The last one can be written to.
+
+    Raises CompilerError if there is none."""
+    base, home, shared = (os.environ.get(name, "") for name in ("XDG_CACHE_HOME", "HOME", "TMPDIR"))
+    base = base if base.startswith("/") else os.path.join(home, ".cache") if home.startswith("/") else ""
+    shared = shared if shared.startswith("/") else "/tmp"
+    found, said = [], []
+    for path in (os.path.join(base, "attnc") if base else "", os.path.join(shared, f"attnc-cache-{os.geteuid()}")):
+        try:
+            os.makedirs(path, mode=0o700, exist_ok=True)
+            why = _distrust(os.lstat(path))
+            if os.path.dirname(path) == shared:
+                why = why or _distrust(os.stat(shared), stat.S_ISVTX)
+        except OSError as error:
+            why = error.strerror
+        if not why:
+            found.append(path)
+            if os.access(path, os.W_OK):
+                return found
+        said.append(f"{path or 'neither XDG_CACHE_HOME nor HOME is set'}: {why or 'it is read-only'}")
+    raise CompilerError(f"there is no folder for compiled code: {'; '.join(said)}; set XDG_CACHE_HOME to a folder")
 
 
 def main() -> None:
@@ -219,7 +253,9 @@ def _run(words: Sequence[str], hidden: str = "") -> str:
             raise
     if hidden:
         said = said.replace(hidden, "")
-    said = "".join(line for line in said.splitlines(True) if not _UNSAID.match(line))
+    for note in _STORED.findall(said):  # said once, not with each kernel
+        warnings.warn(note, RuntimeWarning, stacklevel=2)
+    said = "".join(line for line in _STORED.sub("", said).splitlines(True) if not _UNSAID.match(line))
     if process.returncode == 0:
         if said:
             sys.stderr.write(said)

@@ -20,7 +20,7 @@ from jaxlib import version as jaxlib_version
 from ._arrays import (_INTEGERS, _is_number, check_heads, gradient_type, heads_of_result, size_of,
                       words_of_heads)
 from ._call import Binding, MaskTiles
-from ._compiler import CompilerError, compiler
+from ._compiler import cache_folders, CompilerError, compiler
 from ._kernel import Kernel
 from ._threads import own_team_path, processors
 
@@ -29,14 +29,6 @@ _TARGET = "attnc_call"
 
 
 # ---- the handler that XLA calls
-
-
-def _cache() -> str:
-    """Returns the folder of attnc's cache."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    path = os.path.join(base if base.startswith("/") else os.path.expanduser("~/.cache"), "attnc")
-    os.makedirs(path, mode=0o700, exist_ok=True)
-    return path
 
 
 @contextlib.contextmanager
@@ -51,7 +43,7 @@ def _held(folder: str) -> Iterator[None]:
 
 
 @functools.lru_cache(maxsize=None)
-def _register(cache: str) -> None:
+def _register(caches: tuple[str, ...]) -> None:
     """Registers the handler with XLA, and compiles it if needed."""
     folder = importlib.resources.files(__package__)
     with importlib.resources.as_file(folder / "xla.c") as source, \
@@ -60,7 +52,8 @@ def _register(cache: str) -> None:
         key = hashlib.sha256()
         for part in (source.read_bytes(), header.read_bytes(), jaxlib_version.__version__.encode(), " ".join(command).encode()):
             key.update(part)
-        path = os.path.join(cache, f"xla-{key.hexdigest()[:32]}.so")
+        name, cache = f"xla-{key.hexdigest()[:32]}.so", caches[-1]
+        path = next(filter(os.path.exists, (os.path.join(one, name) for one in caches)), os.path.join(cache, name))
         if not os.path.exists(path):
             if not command:
                 raise CompilerError("JAX needs a C compiler once, for the handler that XLA calls: install clang or gcc, or "
@@ -133,7 +126,7 @@ def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[
 def _function(kernel: Kernel) -> Callable[..., Any]:
     """Returns the function attend(q, k, v, *parameters, start) of a kernel, which JAX can differentiate. `start` has the
     positions of first queries, or is empty."""
-    _register(_cache())
+    _register(tuple(cache_folders()))
     shapes = [p.shape for p in kernel.parameters]
 
     def has_batch(number: int) -> bool:
