@@ -121,6 +121,12 @@ struct decay {
 const char *decay_of(struct module *m, const struct value *weight, int lane, int stream, bool ordered,
                      const struct expr *e, struct decay *out);
 
+/* Returns the logarithm of the base of a decay, to base 2 or e. */
+const struct expr *decay_log2(struct module *m, const struct expr *base);
+const struct expr *decay_log(struct module *m, const struct expr *base);
+/* Whether the base is a number or an exponential, so that its logarithm is not the logarithm of a rounded value. */
+bool decay_has_exact_log2(const struct expr *base);
+
 /* A prefix sum: the sum of terms up to the position of a query or key. A kernel computes prefix sums once per call
    and stores them in arrays (prefix_sums.c). */
 struct prefix_sum {

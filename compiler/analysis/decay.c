@@ -132,6 +132,30 @@ static bool add(struct exponent *x, const struct expr *e, const struct expr *sca
     return add_term(x, e, scale, factor);
 }
 
+const struct expr *decay_log2(struct module *m, const struct expr *base)
+{
+    switch ((int)base->op) {
+    case EXPR_REAL: return expr_real(m, log2(base->real));
+    case EXPR_EXP2: return base->arg[0];
+    case EXPR_EXP: return expr_make(m, EXPR_MUL, base->arg[0], expr_real(m, 1 / log(2)), NULL);
+    case EXPR_POW: return expr_make(m, EXPR_MUL, base->arg[1], decay_log2(m, base->arg[0]), NULL);
+    default: return expr_make(m, EXPR_MUL, expr_make(m, EXPR_LOG, base, NULL, NULL), expr_real(m, 1 / log(2)), NULL);
+    }
+}
+
+const struct expr *decay_log(struct module *m, const struct expr *base)
+{
+    if (base->op == EXPR_EXP) return base->arg[0];
+    return base->op == EXPR_REAL ? expr_real(m, log(base->real))
+                                 : expr_make(m, EXPR_MUL, decay_log2(m, base), expr_real(m, log(2)), NULL);
+}
+
+bool decay_has_exact_log2(const struct expr *base)
+{
+    return base->op == EXPR_EXP || base->op == EXPR_EXP2 || (base->op == EXPR_REAL && base->real > 0) ||
+           (base->op == EXPR_POW && decay_has_exact_log2(base->arg[0]));
+}
+
 const char *decay_of(struct module *m, const struct value *weight, int lane, int stream, bool ordered,
                      const struct expr *e, struct decay *out)
 {

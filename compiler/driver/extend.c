@@ -31,6 +31,19 @@ static const struct compilation *longest(const struct unit *p, const struct targ
     return c;
 }
 
+/* Whether the factor of a state reads an array of the caller, such as learned rates. A call that joins states has no
+   arrays. */
+static bool factor_reads_array(const struct graph *g)
+{
+    bool reads = false;
+    for (int v = 0; v < g->values; v++)
+        for (int k = graph_summed(&g->value[v]); k < g->value[v].operands && g->value[v].keep; k++) {
+            const struct value *const of = &g->value[g->value[v].operand[k].of];
+            reads |= of->op == GRAPH_PARAM && prefix_array_find(of->name) == PREFIX_ARRAYS;
+        }
+    return reads;
+}
+
 /* Sets p->folds, p->moves and p->any_order, and compiles programs that add two states. */
 static void make_fold(struct maker *x)
 {
@@ -41,7 +54,7 @@ static void make_fold(struct maker *x)
         p->folds &= !p->graph->value[v].integers; /* sums that ids reset cannot be added */
     for (int k = 0; k < p->extends; k++) {
         const struct compilation *const c = p->extend[k].c;
-        p->folds &= c->state.slot_is_kept;
+        p->folds &= c->state.slot_is_kept && !factor_reads_array(c->graph);
         p->moves &= moves_on(p->graph, c->state.chunk);
     }
     p->any_order = p->folds && takes_any_order(p->graph);
@@ -83,6 +96,7 @@ static void make_foldable(struct maker *x)
     struct unit *const p = x->p;
     bool can = p->extends > 0 && p->read_back == 0 && graph_find_solve(p->graph) >= 0;
     for (int v = 0; v < p->graph->values; v++) can &= !p->graph->value[v].integers; /* ids reset the sums */
+    for (int k = 0; k < p->extends; k++) can &= !factor_reads_array(p->extend[k].c->graph);
     for (int k = 0; k < p->extends && can && x->good; k++) {
         const struct compilation *const like = p->extend[k].c;
         struct program program = {.kind = PROGRAM_EXTEND, .linear = true, .foldable = true};

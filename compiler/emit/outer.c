@@ -87,6 +87,15 @@ static bool ends_with_tokens(const struct expr *keep)
     return ends && (keep->op != EXPR_REAL || expr_is_real(keep, 1) || expr_is_real(keep, 0));
 }
 
+/* Whether the factor of a state reads an array, but no prefix sums. The gradient of such a decay needs the positions of
+   all tokens, and a call with outer sums counts its own tokens from 0. */
+static bool reads_base(const struct expr *keep)
+{
+    bool reads = keep->op == EXPR_POW && expr_has(keep->arg[0], EXPR_OPERAND);
+    for (int k = 0; k < expr_arity(keep->op) && keep->op != EXPR_POW; k++) reads |= reads_base(keep->arg[k]);
+    return reads;
+}
+
 /* Whether the mask may hide earlier chunks from a query. Keys that all queries see do not. */
 static bool hides_chunks(const struct compilation *c)
 {
@@ -199,6 +208,7 @@ static int64_t chunk_of(const struct compilation *c, const struct version *backw
     if (c->separated.reach || hides_chunks(c) || !has_tasks_of_heads(c->loops)) return 0;
     if (!has_arrays(backward, backwards, c)) return 0;
     for (int v = 0; v < g->values; v++) {
+        if (g->value[v].keep && reads_base(g->value[v].keep)) return 0;
         keeps |= g->value[v].keep && !ends_with_tokens(g->value[v].keep);
     }
     for (int a = 0; a < m->axes && keeps; a++)

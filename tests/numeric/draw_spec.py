@@ -120,6 +120,7 @@ def similarity(rng, numbers, positions):
     return {'custom': {'weight': weight(rng) if numbers or rng.random() < 0.3 else anything(rng, rng.randrange(1, 5))}}
 
 
+SLOPED = 0.2   # the part of the specs whose weights may fade with a slope from an array
 READS = 0.3   # the part of the specs whose weights may read arrays
 # Each is (element of an array, shape of the array). {n} is a small size.
 ELEMENTS = [('{a}', []), ('{a}[h]', ['H']), ('{a}[h][i - j + {n} / 2]', ['H', '{n}']), ('{a}[j - i]', ['{n}']),
@@ -256,6 +257,39 @@ def decay(spec):
     spec['mask'] = {'all': ['causal', spec['mask']]} if masked else 'causal'
 
 
+# Each is (element of an array of slopes, shape of the array).
+SLOPES = [('slope[h]', ['H']), ('slope[h]', ['H']), ('slope[g]', ['G']), ('slope[b]', ['B']), ('slope[b][h]', ['B', 'H']), ('slope[h][b]', ['H', 'B']),
+          ('slope', []), ('slope[H - 1 - h]', ['H']), ('slope[h % 3]', [3]), ('slope[b][g]', ['B', 'G']), ('slope[j % 2]', [2]), ('slope[h][i]', ['H', 'Nk'])]
+# Slopes that are 0 or more for any element {a}, and factors of weights that such a slope {r} makes.
+RISES = ['exp({a})', 'fabs({a})', 'log1p(fabs({a}))', 'sqrt(fabs({a}))', '{a} * {a}', 'log1p(exp({a}))', '(1 + tanh({a}))', 'fmax({a}, 0.0)',
+         'expm1(fabs({a}))', 'clamp({a}, 0.0, 2.0)', '({a} > 0 ? {a} : -{a} / 2)', '{a}', 'fmin(exp({a}), 1) / (1 + fabs({a}))']
+FADES = ['exp(-{r} * (i - j))', 'exp(-{r} * (i - j))', 'exp({r} * (j - i) / 8.0)', 'exp(-fabs(i - j) * {r})', 'pow(0.5, {r} * (i - j))',
+         'pow(exp(-{r}), i - j)', 'pow(1 / (1 + {r}), i - j)', 'exp(-{r} * (i - j) + 0.1 * h)', '1 / pow(1 + {r}, i - j)',
+         'exp(-{r} * (i - j) * (h + 1) / H)', 'exp(-(i - j) * ({r} + 0.1))']
+# Factors that do not depend on the query and the key, or not on their inner product. {a} is an element.
+PLAIN = ['1', '2.5', 'exp({a})', '(tanh({a}) + 2)', 'h + 1', '(1 + {a} * {a})', '(1.5 + cos(0.3 * (i - j)))', '(j % 3 + 1)']
+
+
+def slopes(spec):
+    """Lets some weights fade with a slope from an array, and some weights ignore the inner product. The random numbers
+    depend only on the spec, as in decay()."""
+    rng = random.Random('slopes %s' % spec)
+    kind, options = next(iter(spec['similarity'].items())) if isinstance(spec['similarity'], dict) else (spec['similarity'], {})
+    if kind not in ('softmax', 'custom', 'linear') or 'project' in spec or rng.random() > SLOPED: return
+    at, shape = rng.choice([x for x in SLOPES if x[1] != ['H', 'Nk'] or 'decode' not in spec.get('emit', [])])
+    fade = rng.choice(FADES).format(r=rng.choice(RISES).format(a=at))
+    key = 'weight' if kind == 'custom' else 'modify'
+    old = '(%s)' % options.get(key, 's')
+    if rng.random() < 0.3: old = rng.choice(PLAIN).format(a=at)
+    if 'exp(s' in old and kind == 'linear': old = 's'
+    made = rng.choice(['%s * %s', '%s * %s', '%s * (1 + %s)', old if kind != 'softmax' else '%s * %s']) if kind != 'softmax' else '%s + log(1e-3 + %s)'
+    made = made % (old, fade) if '%s' in made else made
+    spec['similarity'] = {kind: options | {key: made}}
+    if 'slope' in made: spec['arrays'] = spec.get('arrays', {}) | {'slope': {'shape': shape} | some(rng, 0.5, learned=lambda: True)}
+    if rng.random() < 0.8: spec['mask'] = 'causal'
+    elif 'mask' in spec and spec['mask'] != 'causal': spec['mask'] = {'all': ['causal', spec['mask']]}
+
+
 # Each is (angle of pair t at position i, {array that it reads: (shape, type)}).
 ANGLES = [('place0[b][i] * pow(10000, -t / 8.0)', {'place0': (['B', 'Nk'], 'int')}),
           ('place0[b][i][t % 3] * pow(1000, -t / 8.0) + b', {'place0': (['B', 'Nk', 3], 'int')}),
@@ -298,7 +332,7 @@ def truncated(spec):
         spec['arrays']['real0'] = {'shape': shape}
 
 
-RATES = ['0.3 / D', '(t % 5 + h) * 0.1 / (H + D)', '0.2 / (D + exp(-{a}))', 'fabs(tanh({a})) / D']
+RATES = ['{a}', '{a} * 0.5', '0.3 / D', '(t % 5 + h) * 0.1 / (H + D)', '0.2 / (D + exp(-{a}))', 'fabs(tanh({a})) / D']
 CORRECTED = ['identity', {'relu': {'eps': 0.01}}, 'elu_plus_one', 'squared_relu', 'taylor1', 'hedgehog']
 
 
@@ -313,8 +347,10 @@ def delta(rng, spec):
     if 'exact' in str(spec['similarity']): spec['block'] = rng.choice([1, 7, 16, 20, 50])
     spec['prepare'] = [*spec.get('prepare', []), 'l2norm']
     if rng.random() < 0.7: spec['mask'] = 'causal'
-    element = rng.choice(['beta', 'beta[h]', 'beta[b][h][t]', 'beta[t]'])
-    shape = [x for x, at in (('B', '[b]'), ('H', '[h]'), ('Nk', '[t]')) if at in element]
+    head = rng.choice([('H', 'h'), ('G', 'g')])
+    axes = rng.sample([('B', 'b'), head, ('Nk', 't')], rng.choice([0, 1, 2, 3, 3]))
+    if 'decode' in spec.get('emit', []): axes = [x for x in [('B', 'b'), head, ('Nk', 't')] if x in axes]
+    element, shape = 'beta' + ''.join('[%s]' % name for _, name in axes), [axis for axis, _ in axes]
     rate = rng.choice(RATES)
     # These weights can be above 2 / rate. Then values and their rounding errors grow exponentially.
     if 'custom' in str(spec['similarity']): rate += ' / 8'
@@ -394,6 +430,7 @@ def draw_spec(rng, numbers):
     elif rng.random() < 0.15:
         starts = sorted(rng.sample(range(2, 100), rng.randrange(1, 3)))
         spec['schedule'] = [knobs(rng)] + [{'from': start} | knobs(rng) for start in starts]
+    slopes(spec)
     if numbers: decay(spec)
     truncated(spec)
     angles(spec)

@@ -149,6 +149,22 @@ FOUND = {
         'arrays': {'a0': {'shape': ['H']}, 'a1': {'shape': ['B', 'H']}, 'turn0': {'shape': ['B', 'Nk']}},
         'n_q': 169, 'n_k': 169, 'seed': 236, 'shape': {'head_dim': 64, 'value_dim': 64}, 'storage': {'k': 'q8_0', 'v': 'q8_0'},
         'emit': ['forward', 'decode']},
+    'slopes_of_arrays': {
+        'similarity': {'custom': {'weight': 's * s * exp(-exp(slope[h]) * (i - j)) + pow(1 / (2 + tanh(pace[b][h])), i - j) / 9'}},
+        'mask': 'causal', 'algorithm': 'linear', 'arrays': {'slope': {'shape': ['H'], 'learned': True}, 'pace': {'shape': ['B', 'H']}},
+        'shape': {'head_dim': 3}, 'emit': ['forward', 'backward', 'decode', 'statistics'], 'n_q': 99, 'n_k': 99},
+    'slopes_and_documents': {
+        'similarity': {'linear': {'features': 'elu_plus_one', 'modify': 's * exp((j - i) * log1p(fabs(slope[b])) / 4)'}},
+        'mask': {'all': ['causal', 'document']}, 'arrays': {'slope': {'shape': ['B']}}, 'shape': {'head_dim': 5},
+        'algorithm': 'linear', 'emit': ['forward', 'backward', 'decode'], 'n_q': 77, 'n_k': 77},
+    'slopes_of_corrected_values': {
+        'similarity': {'custom': {'weight': 's * exp(-slope[h] * slope[h] * (i - j))'}}, 'mask': 'causal', 'normalize': 'none',
+        'prepare': ['l2norm'], 'arrays': {'slope': {'shape': ['H']}, 'beta': {'shape': ['B', 'G', 'Nk']}},
+        'delta': {'rate': 'beta[b][g][t]'}, 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward', 'decode']},
+    'rates_in_another_order': {
+        'similarity': {'linear': {'features': 'identity'}}, 'mask': 'causal', 'normalize': 'none', 'prepare': ['l2norm'],
+        'arrays': {'beta': {'shape': ['Nk', 'B', 'H']}}, 'delta': {'rate': 'beta[t][b][h]'}, 'shape': {'head_dim': 4},
+        'emit': ['forward', 'backward']},
     'transition_in_parts': {
         'similarity': {'polysketch': {'degree': 4, 'sketch': 28}}, 'prepare': ['l2norm'], 'mask': 'causal',
         'normalize': 'sum', 'delta': {'rate': '0.01 / D'}, 'shape': {'head_dim': 2, 'value_dim': 1},

@@ -25,8 +25,8 @@ static const struct expr *op(struct module *m, enum expr_op op, const struct exp
     return expr_make(m, op, a, b, NULL);
 }
 
-/* The operations on one or two reals, but for ELEMENT, which reads an array. Multiplication is listed twice, to be
-   drawn more often. */
+/* The operations on one or two reals, but for ELEMENT, which reads an array, and HELD, which has no derivative.
+   Multiplication is listed twice, to be drawn more often. */
 static enum expr_op of_reals[EXPR_OPS + 1];
 static int reals;
 
@@ -42,7 +42,7 @@ static void find_operations(void)
     };
     reals = 0;
     for (int k = 0; k < EXPR_OPS; k++)
-        if (k != EXPR_ELEMENT && (row[k].arguments == 1 || row[k].arguments == 2) &&
+        if (k != EXPR_ELEMENT && k != EXPR_HELD && (row[k].arguments == 1 || row[k].arguments == 2) &&
             (row[k].result == REAL || row[k].result == SAME))
             of_reals[reals++] = (enum expr_op)k;
     of_reals[reals++] = EXPR_MUL;

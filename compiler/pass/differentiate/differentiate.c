@@ -219,12 +219,35 @@ static void take_group(struct compilation *c)
     if (!c->program.linear) reversal_move_factors(g);
 }
 
+/* Returns e without HELD: held(a) becomes a, and a - held(a) becomes 0, with its products. */
+static const struct expr *without_held(struct module *m, const struct expr *e)
+{
+    if (!expr_has(e, EXPR_HELD)) return e;
+    if (e->op == EXPR_HELD) return without_held(m, e->arg[0]);
+    if (e->op == EXPR_SUB && e->arg[1]->op == EXPR_HELD && e->arg[1]->arg[0] == e->arg[0]) return expr_real(m, 0);
+    const struct expr *arg[3] = {NULL, NULL, NULL};
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        arg[k] = without_held(m, e->arg[k]);
+        if (e->op == EXPR_MUL && expr_is_real(arg[k], 0)) return arg[k];
+    }
+    for (int k = 0; k < 2 && e->op == EXPR_MUL; k++)
+        if (expr_is_real(arg[k], 1) && arg[1 - k]->type == TYPE_REAL) return arg[1 - k];
+    return expr_with_args(m, e, arg);
+}
+
+static void remove_held(struct graph *g)
+{
+    for (int v = 0; v < g->values; v++)
+        if (g->value[v].expr) g->value[v].expr = without_held(g->module, g->value[v].expr);
+}
+
 void pass_differentiate(struct compilation *c)
 {
     const struct program *const program = &c->program;
     if (program->saves_solution) reversal_save_solution(c);
     if (!program_is_differentiated(program)) return;
-    struct graph *g = c->graph;
+    struct graph *g = c->graph, *const before = graph_copy(g);
+    remove_held(before);
     struct reversal reversal = {.c = c,
                                 .g = g,
                                 .m = g->module,
@@ -233,7 +256,7 @@ void pass_differentiate(struct compilation *c)
                                 .solution = -1,
                                 .transposed = -1,
                                 .residual = -1,
-                                .before = graph_copy(g)},
+                                .before = before},
                     *x = &reversal;
     const int results = g->outputs;
     c->gradients.growing = program->linear && reversal_has_growing_factors(x, &c->gradients.overflows);
@@ -252,6 +275,7 @@ void pass_differentiate(struct compilation *c)
         if (solve) reverse_again(x, v);
     }
     output_gradients(x);
+    remove_held(g);
     if (x->failed) return;
     if (program_is_unsaved(program)) {
         graph_sweep(g);

@@ -344,6 +344,31 @@ static void join_groups(const struct compilation *c, const struct graph *g, int 
     }
 }
 
+/* A SOLVE reads its weights and rates from tiles. Makes maps of those that are arrays of the caller, such as rates
+   without a formula. */
+static void copy_solved_arrays(struct graph *g)
+{
+    static const int from_tiles[] = {SOLVE_WEIGHTS, SOLVE_RATE};
+    for (int v = 0; v < g->values; v++) {
+        for (size_t k = 0; k < sizeof from_tiles / sizeof *from_tiles && g->value[v].op == GRAPH_SOLVE; k++) {
+            const struct ref read = g->value[v].operand[from_tiles[k]];
+            const enum graph_op op = g->value[read.of].op;
+            if (op != GRAPH_INPUT && op != GRAPH_PARAM && op != GRAPH_TABLE) continue;
+            struct value map = graph_value(GRAPH_MAP, 0, NULL);
+            map.operands = 1;
+            map.operand[0] = read;
+            map.expr = expr_leaf(g->module, EXPR_OPERAND, 0);
+            for (int sequences = 0; sequences < 2; sequences++)
+                for (int a = 0; a < g->module->axes; a++)
+                    if (ref_uses_axis(&read, a) && axis_is_sequence(&g->module->axis[a]) == sequences)
+                        map.axes[map.rank++] = a;
+            graph_insert(g, v, map);
+            g->value[v + 1].operand[from_tiles[k]] = graph_ref(g, v, NULL);
+            v++;
+        }
+    }
+}
+
 /* Outputs of one group share loops (output_groups). Each group recomputes values that several groups need. */
 void pass_lower(struct compilation *c)
 {
@@ -359,6 +384,7 @@ void pass_lower(struct compilation *c)
             if (group[o] == n) g->output[g->outputs++] = all->output[o];
         if (g->outputs == 0) continue;
         if (g->outputs < all->outputs) graph_sweep(g);
+        copy_solved_arrays(g);
         struct stmt **end = &c->loops->body;
         while (*end) end = &(*end)->next;
         lower_outputs(c, g, end);

@@ -26,13 +26,19 @@ static void name_next_chunk(struct lowering *x, struct stmt *s)
     }
 }
 
+/* Whether e is a power of prefix sums or of a base whose logarithm is exact. */
+static bool is_power(const struct expr *e)
+{
+    return e->op == EXPR_POW && decay_has_exact_log2(e->arg[0]) &&
+           (e->arg[0]->op != EXPR_REAL || expr_is_exact_difference(e->arg[1]));
+}
+
 /* Returns 1 - keep, the share that is lost between chunks, in each branch of a select. 1 - e^x is computed as
    -expm1(x). */
 static const struct expr *lost(struct module *m, const struct expr *keep)
 {
-    if (keep->op == EXPR_POW && expr_is_exact_difference(keep->arg[1])) {
-        const struct expr *const x = expr_make(m, EXPR_MUL, keep->arg[1],
-                                               expr_make(m, EXPR_LOG, keep->arg[0], NULL, NULL), NULL);
+    if (is_power(keep)) {
+        const struct expr *const x = expr_make(m, EXPR_MUL, keep->arg[1], decay_log(m, keep->arg[0]), NULL);
         return expr_make(m, EXPR_NEG, expr_make(m, EXPR_EXPM1, x, NULL, NULL), NULL, NULL);
     }
     if (keep->op == EXPR_SELECT)
@@ -66,10 +72,8 @@ static const struct expr *powers_of_2(struct module *m, const struct expr *e)
 {
     if (e->op == EXPR_SELECT)
         return expr_make(m, EXPR_SELECT, e->arg[0], powers_of_2(m, e->arg[1]), powers_of_2(m, e->arg[2]));
-    if (e->op != EXPR_POW || e->arg[0]->op != EXPR_REAL || e->arg[0]->real <= 0 || !expr_is_exact_difference(e->arg[1]))
-        return e;
-    return expr_make(m, EXPR_EXP2, expr_make(m, EXPR_MUL, e->arg[1], expr_real(m, log2(e->arg[0]->real)), NULL), NULL,
-                     NULL);
+    if (!is_power(e)) return e;
+    return expr_make(m, EXPR_EXP2, expr_make(m, EXPR_MUL, e->arg[1], decay_log2(m, e->arg[0]), NULL), NULL, NULL);
 }
 
 static struct carry carry_of(struct module *m, const struct expr *keep)

@@ -188,7 +188,8 @@ static const struct node *decay(struct separation *x, const struct expr *e)
     if (why) return separate_none(x, why);
     struct node *n = node(x, NODE_DECAY, NULL, NULL, 1);
     n->base = found.base;
-    if (x->decays < MAX_DECAYS) {
+    /* A base that reads an array has no constant logarithm, so a power would not be faster than e. */
+    if (x->decays < MAX_DECAYS && !expr_has(found.base, EXPR_OPERAND)) {
         const struct expr *distance = separate_make(x, EXPR_SUB, position, expr_leaf(x->m, EXPR_INDEX, x->stream));
         x->decay[x->decays] = e;
         x->written[x->decays++] = separate_make(
@@ -318,6 +319,21 @@ static const struct expr *operand_of(struct separation *x, enum side side, const
     return expr_leaf(x->m, EXPR_OPERAND, k);
 }
 
+/* Returns e, an expression over the weight's operands, as an expression over the operands of v. May add operands to v.
+   Returns NULL if there is no room. */
+static const struct expr *over_operands_of(const struct separation *x, struct value *v, const struct expr *e)
+{
+    const struct expr *with[MAX_OPERANDS] = {NULL};
+    for (int k = 0; k < x->value->operands; k++) {
+        with[k] = expr_leaf(x->m, EXPR_OPERAND, k);
+        if (!expr_uses(e, with[k])) continue;
+        const int number = graph_operand(v, &x->value->operand[k]);
+        if (number < 0) return NULL;
+        with[k] = expr_leaf(x->m, EXPR_OPERAND, number);
+    }
+    return expr_bind(x->m, e, with);
+}
+
 /* Returns one part of the prefix sums at position `end`. `sum` reads the keys' sums. */
 static struct ref at_position(const struct separation *x, const struct ref *sum, bool low, const struct expr *end)
 {
@@ -425,6 +441,20 @@ static const struct expr *kept_by_sums(struct separation *x, const struct node *
     return kept;
 }
 
+/* Returns base^steps. In a program with gradients, its derivative is that of base^position. The ends of chunks do not
+   affect the result, and the factor from chunk to chunk has no gradient. Positions are counted from the last key,
+   because the weights of few queries are near it. */
+static const struct expr *decay_power(const struct separation *x, const struct expr *base, const struct expr *steps,
+                                      const struct expr *position)
+{
+    const struct expr *const power = separate_make(x, EXPR_POW, base, steps);
+    if (!program_is_differentiated(&x->c->program) || !expr_has(base, EXPR_OPERAND)) return power;
+    const struct expr *const log = decay_log(x->m, base), *const zero = separate_make(
+                                                              x, EXPR_SUB, log, separate_make(x, EXPR_HELD, log, NULL));
+    return separate_make(x, EXPR_MUL, separate_make(x, EXPR_HELD, power, NULL),
+                         separate_make(x, EXPR_ADD, expr_real(x->m, 1), separate_make(x, EXPR_MUL, zero, position)));
+}
+
 /* Returns feature f of one side of tree n, or NULL if there is no room for operands. 0 <= f < n->features. */
 static const struct expr *feature(struct separation *x, const struct node *n, enum side side, const struct expr *f)
 {
@@ -440,15 +470,7 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
         if (!n->decay || !element || !decay) return n->decay && !decay ? NULL : element;
         return separate_make(x, EXPR_MUL, element, decay);
     }
-    case NODE_FACTOR: {
-        const struct expr *with[MAX_OPERANDS] = {NULL};
-        for (int k = 0; k < x->value->operands; k++) {
-            with[k] = expr_leaf(x->m, EXPR_OPERAND, k);
-            if (!expr_uses(n->factor[side], with[k])) continue;
-            if (!(with[k] = operand_of(x, side, &x->value->operand[k]))) return NULL;
-        }
-        return expr_bind(x->m, n->factor[side], with);
-    }
+    case NODE_FACTOR: return over_operands_of(x, &x->made[side], n->factor[side]);
     case NODE_DECAY: {
         if (n->sums) return decay_feature(x, n, side, f);
         /* The query has base^(i - end), the key base^(end - j), with `end` the last key before the chunk. Queries of
@@ -458,7 +480,11 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
                                                : separate_make(x, EXPR_SUB, own, x->end[QUERY]);
         if (side == QUERY && !program_takes_outer_sums(x->c))
             steps = expr_make(x->m, EXPR_SELECT, x->before, expr_int(x->m, 0), steps);
-        return separate_make(x, EXPR_POW, n->base, steps);
+        const struct expr *const base = over_operands_of(x, &x->made[side], n->base);
+        const struct expr *const size = expr_leaf(x->m, EXPR_SIZE, x->stream);
+        return base ? decay_power(x, base, steps,
+                                  separate_make(x, EXPR_SUB, side == KEY ? size : own, side == KEY ? own : size))
+                    : NULL;
     }
     case NODE_SUM: {
         const struct expr *count = expr_int(x->m, n->a->features);
@@ -506,9 +532,12 @@ const struct expr *separate_kept(struct separation *x, const struct node *n, con
     case NODE_FACTOR: return NULL;
     case NODE_DECAY:
         if (n->sums) return kept_by_sums(x, n, f, chunk, state);
-        return separate_make(x, EXPR_POW, n->base,
-                             program_folds_states(&x->c->program) ? expr_leaf(x->m, EXPR_SIZE, x->stream)
-                                                                  : expr_int(x->m, chunk));
+        a = over_operands_of(x, state, n->base);
+        x->full |= !a;
+        return a ? separate_make(x, EXPR_POW, a,
+                                 program_folds_states(&x->c->program) ? expr_leaf(x->m, EXPR_SIZE, x->stream)
+                                                                      : expr_int(x->m, chunk))
+                 : NULL;
     case NODE_SUM:
         a = separate_kept(x, n->a, f, chunk, state);
         b = separate_kept(x, n->b, separate_make(x, EXPR_SUB, f, expr_int(x->m, n->a->features)), chunk, state);
