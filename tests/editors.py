@@ -174,7 +174,7 @@ def bash_offers(place, line):
 
 
 def names_of_specs(place):
-    return [line.split()[0] for line in place.attnc('list').stdout.splitlines()]
+    return [line.split()[0] for line in place.attnc('list').stdout.splitlines() if line.startswith(' ')]
 
 
 @case

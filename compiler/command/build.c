@@ -119,10 +119,6 @@ int command_build(const struct options *o)
         complain(o, "build takes a spec: attnc build SPEC.yaml");
         return STATUS_USAGE;
     }
-    if (o->json && strcmp(o->json, "-") != 0) {
-        complain(o, "build writes JSON to standard output: --json takes no file");
-        return STATUS_USAGE;
-    }
     /* The library is only for this machine. It is standalone, so that programs need no runtime library. */
     struct options here = *o;
     here.standalone = true;

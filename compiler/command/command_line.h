@@ -15,6 +15,8 @@ int command_run(const struct options *o);
 int command_build(const struct options *o);
 int command_list(const struct options *o);
 int command_show(const struct options *o);
+int command_help(const struct options *o);
+int command_version(const struct options *o);
 int command_show_picture(const struct options *o); /* runs attnc show NAME --picture FILE.svg */
 
 #endif

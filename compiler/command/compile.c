@@ -145,6 +145,11 @@ static enum status compile_one(const struct options *o, const char *file, struct
             status = table_put(o, &output[k]);
             continue;
         }
+        if (count == 0 && stem != p->spec->name && make_folders(o->out_dir, 0777) != 0) {
+            complain(o, "%s: %s", o->out_dir, strerror(errno));
+            status = STATUS_MACHINE;
+            continue;
+        }
         made[count] = output_path(p->arena, stem, k);
         status = write_whole(o, made[count++], output[k].data, output[k].length);
     }

@@ -14,7 +14,9 @@
 #include "../support/support.h"
 #include "../target/target.h"
 #include "../variant/variant.h"
+#include "../view/view.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -554,6 +556,24 @@ static void explain(const struct unit *p, const struct costs *all, const struct 
     explain_ir(p, o->emit);
 }
 
+/* Prints the object of NAME.json in one line, with the rows of the tables of costs. */
+static enum status explain_json(const struct unit *p, const struct costs *all, const struct options *o)
+{
+    const struct costs allowed = costs_allowed(all, p->spec->max_length);
+    struct text description = {0};
+    json_t *const says = emit_json(p, &description) ? json_loads(description.data, 0, NULL) : NULL;
+    const bool good = says && json_object_set_new(says, "costs", explain_costs_json(p, &allowed)) == 0;
+    char *const line = good ? json_dumps(says, JSON_COMPACT) : NULL;
+    if (line)
+        printf("%s\n", line);
+    else
+        complain(o, "%s: out of memory", p->spec->name);
+    free(line);
+    json_decref(says);
+    text_free(&description);
+    return line ? STATUS_DONE : STATUS_MACHINE;
+}
+
 int command_explain(const struct options *o)
 {
     if (o->files == 0) {
@@ -572,9 +592,12 @@ int command_explain(const struct options *o)
     for (int k = 0; k < o->files && worst != STATUS_MACHINE; k++) {
         enum status status;
         struct unit *p = unit_make(o->file[k], o, &status);
-        if (p && k) printf("\n");
+        if (p && k && !o->json) printf("\n");
         if (p) unit_warn(p, o);
-        if (p) explain(p, &costs, o);
+        if (p && o->json)
+            status = explain_json(p, &costs, o);
+        else if (p)
+            explain(p, &costs, o);
         unit_free(p);
         if (status > worst) worst = status;
     }

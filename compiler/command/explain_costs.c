@@ -95,42 +95,89 @@ void count_head(const struct unit *p, const struct call_parts *run, int64_t n_q,
     of_one_head(batch * heads, counts, roofline);
 }
 
+/* A row of a table, for one head. */
+struct cost_row {
+    const char *form, *bound;
+    struct counts counts;
+    double seconds;
+};
+
+static struct cost_row row_of(const struct unit *p, const struct costs *costs, const struct limits *limits,
+                              enum costs_of of, int64_t n)
+{
+    const struct target *target = costs_target(p, costs);
+    int64_t rows;
+    const bool one = of == ONE_QUERY || of == ONE_TOKEN;
+    const struct compilation *few = of == ONE_TOKEN ? unit_extend_few(p, target, n, &rows)
+                                    : one           ? unit_few(p, target, n, &rows)
+                                                    : NULL,
+                             *forward = few               ? few
+                                        : of == ONE_TOKEN ? unit_extend_choice(p, target, n)
+                                                          : unit_choice(p, target, n),
+                             *whole = !few              ? forward
+                                      : of == ONE_TOKEN ? unit_extend_quadratic(p, target)
+                                                        : unit_defaults(p)->quadratic;
+    const struct call_parts run = of == GRADIENTS ? unit_gradients(p, target, n, true)
+                                                  : (struct call_parts){whole, &forward, 1};
+    struct cost_row row = {.form = compilation_form(few ? few : run.whole)};
+    struct roofline roofline;
+    bool memory;
+    count_head(p, &run, one ? 1 : n, n, costs, limits, &row.counts, &roofline);
+    row.seconds = roofline_seconds(&roofline, &limits->rates, &memory);
+    row.bound = memory ? "memory" : "compute";
+    return row;
+}
+
 /* Prints the rows of a table. Returns true if no pairs were estimated. */
 static bool print_costs(const struct unit *p, const struct costs *costs, const struct limits *limits, enum costs_of of)
 {
-    const struct target *target = costs_target(p, costs);
     bool exact = true;
     printf("  %9s  %-9s  %10s  %10s  %6s  %10s  %13s  %12s  %-8s%s\n", "n", "form", "FLOPs", "visited", "useful",
            "work", "bytes", "FLOPs a byte", "bound by", costs->machine ? "  expected" : "");
     for (int k = 0; k < costs->lengths.count; k++) {
         const int64_t n = costs->lengths.length[k];
-        int64_t rows;
-        const bool one = of == ONE_QUERY || of == ONE_TOKEN;
-        const struct compilation *few = of == ONE_TOKEN ? unit_extend_few(p, target, n, &rows)
-                                        : one           ? unit_few(p, target, n, &rows)
-                                                        : NULL,
-                                 *forward = few               ? few
-                                            : of == ONE_TOKEN ? unit_extend_choice(p, target, n)
-                                                              : unit_choice(p, target, n),
-                                 *whole = !few              ? forward
-                                          : of == ONE_TOKEN ? unit_extend_quadratic(p, target)
-                                                            : unit_defaults(p)->quadratic;
-        const struct call_parts run = of == GRADIENTS ? unit_gradients(p, target, n, true)
-                                                      : (struct call_parts){whole, &forward, 1};
-        struct counts counts;
-        struct roofline roofline;
-        bool memory;
+        const struct cost_row row = row_of(p, costs, limits, of, n);
+        const struct counts counts = row.counts;
         char time[32], share[16] = "-";
-        count_head(p, &run, one ? 1 : n, n, costs, limits, &counts, &roofline);
-        double seconds = roofline_seconds(&roofline, &limits->rates, &memory);
         if (counts.visited > 0) snprintf(share, sizeof share, "%.1f%%", 100 * counts.pairs / counts.visited);
-        printf("  %9lld  %-9s  %10.4g  %10.4g  %6s  %10.4g  %13.0f  %12.1f  %-8s", (long long)n,
-               compilation_form(few ? few : run.whole), counts.flops, counts.visited, share, counts.work, counts.bytes,
-               counts.flops / counts.bytes, memory ? "memory" : "compute");
-        printf("%s%s\n", costs->machine ? "  " : "", costs->machine ? table_seconds(seconds, time, sizeof time) : "");
+        printf("  %9lld  %-9s  %10.4g  %10.4g  %6s  %10.4g  %13.0f  %12.1f  %-8s", (long long)n, row.form, counts.flops,
+               counts.visited, share, counts.work, counts.bytes, counts.flops / counts.bytes, row.bound);
+        printf("%s%s\n", costs->machine ? "  " : "",
+               costs->machine ? table_seconds(row.seconds, time, sizeof time) : "");
         exact &= counts.exact;
     }
     return exact;
+}
+
+static bool has_few(const struct unit *p)
+{
+    for (int k = 0; k < p->versions; k++)
+        if (p->version[k].few) return true;
+    return false;
+}
+
+json_t *explain_costs_json(const struct unit *p, const struct costs *costs)
+{
+    static const char *const call[] = {
+        [ALL_QUERIES] = "forward", [ONE_QUERY] = "one query", [ONE_TOKEN] = "one token", [GRADIENTS] = "backward"};
+    const bool has[] = {[ALL_QUERIES] = true,
+                        [ONE_QUERY] = has_few(p),
+                        [ONE_TOKEN] = p->attends > 0,
+                        [GRADIENTS] = p->spec->emit & EMIT_BACKWARD};
+    const struct limits limits = limits_of(p, costs);
+    json_t *const list = json_array();
+    for (int of = ALL_QUERIES; of <= GRADIENTS; of++)
+        for (int k = 0; k < costs->lengths.count && has[of]; k++) {
+            const int64_t n = costs->lengths.length[k];
+            const struct cost_row row = row_of(p, costs, &limits, (enum costs_of)of, n);
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:I, s:s, s:f, s:f, s:f, s:f, s:f, s:b, s:s, s:o}", "call", call[of],
+                                            "n", (json_int_t)n, "form", row.form, "flops", row.counts.flops, "pairs",
+                                            row.counts.pairs, "visited", row.counts.visited, "work", row.counts.work,
+                                            "bytes", row.counts.bytes, "exact", row.counts.exact, "bound_by", row.bound,
+                                            "expected_s", costs->machine ? json_real(row.seconds) : json_null()));
+        }
+    return list;
 }
 
 /* Returns the text that follows the rate of vectors, such as " (products of bf16 on matrix units, AMX: 1024)".
@@ -140,13 +187,6 @@ static const char *unit_rate_text(const struct unit *p, const struct costs *cost
     if (rate <= 0) return "";
     return arena_printf(p->arena, " (products of bf16 on matrix units, %s: %.*f)",
                         target_unit(costs_target(p, costs), TARGET_MATRIX_UNITS), costs->machine ? 1 : 0, rate);
-}
-
-static bool has_few(const struct unit *p)
-{
-    for (int k = 0; k < p->versions; k++)
-        if (p->version[k].few) return true;
-    return false;
 }
 
 void explain_costs(const struct unit *p, const struct costs *costs, bool quiet)

@@ -6,6 +6,8 @@
 #include "../driver/driver.h"
 #include "../host/host.h"
 
+#include <jansson.h>
+
 /* The arguments of --ranks, --link and --heads. */
 struct rank_costs {
     struct lengths ranks; /* none without --ranks */
@@ -43,6 +45,8 @@ void count_head(const struct unit *p, const struct call_parts *run, int64_t n_q,
                 struct roofline *roofline);
 
 void explain_costs(const struct unit *p, const struct costs *costs, bool quiet);
+/* Returns the rows of all tables of costs as a list of objects, for one head. */
+json_t *explain_costs_json(const struct unit *p, const struct costs *costs);
 void explain_gradients(const struct unit *p, const struct costs *costs);
 
 /* Reads --ranks, --link and --heads. Returns false after a message. (explain_ranks.c) */

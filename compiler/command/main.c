@@ -22,7 +22,8 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "       attnc check SPEC.yaml           compares passes, kernel and interpreter\n"
                            "       attnc bench SPEC.yaml...        time, GFLOP/s and share of the peak\n"
                            "       attnc tune SPEC.yaml            searches schedules on this machine\n"
-                           "       attnc list | attnc show NAME    the specs that come with attnc\n"
+                           "       attnc list [WORD] | show NAME   the specs that come with attnc\n"
+                           "       attnc help [COMMAND] | version  help for a command; the version\n"
                            "SPEC.yaml is a file (see specs/README.md) or one of these names.\n"
                            "\n"
                            "  -o DIR, --stdout     where the output goes (default: the current folder)\n"
@@ -35,7 +36,8 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "  --threads N, --seed N for run, check, bench (a LIST); --picture FILE for show\n"
                            "  --lengths LIST, --document N, --machine, --backward   for explain;\n"
                            "  --lengths, --heads for check and bench; --batch, --document, --backward,\n"
-                           "  --decode, --time, --limit, --json, --csv, --plot FILE for bench; --json: build\n"
+                           "  --decode, --time, --limit, --json, --csv, --plot FILE for bench;\n"
+                           "  --json also for list, explain, check, build\n"
                            "  --no-remainders, --quiet, --version, COMMAND --help, --color; check --verbose\n"
                            "\n"
                            "Exit status: 0 done, 1 wrong spec or data, 2 wrong usage, 3 the machine failed.\n";
@@ -45,6 +47,25 @@ static int (*const run[COMMANDS])(const struct options *) = {
 #define COMMAND(name, operands, synopsis, says, more) command_##name,
 #include "command_line.def"
 };
+
+static enum status print_help(const struct options *o, enum command_number command)
+{
+    struct text page = {0};
+    if (command == COMMAND_compile)
+        text_add(&page, "%s", help);
+    else
+        help_page(command, &page);
+    const enum status status = table_put(o, &page);
+    text_free(&page);
+    return status;
+}
+
+static enum command_number find_command(const char *word)
+{
+    for (int k = COMMAND_compile + 1; k < COMMANDS; k++)
+        if (strcmp(word, command_rows[k].name) == 0) return (enum command_number)k;
+    return COMMAND_compile;
+}
 
 /* option_names and command_names return lists that end with NULL. */
 static const char *const *option_names(void)
@@ -59,6 +80,27 @@ static const char *const *command_names(void)
     static const char *names[COMMANDS];
     for (int k = COMMAND_compile + 1; k < COMMANDS; k++) names[k - 1] = command_rows[k].name;
     return names;
+}
+
+static void suggest(const char *word, const char *const *words)
+{
+    const char *near = nearest_word(word, words);
+    if (near) fprintf(stderr, "attnc: note: did you mean '%s'?\n", near);
+}
+
+int command_version(const struct options *o)
+{
+    printf("attnc %s\n", ATTNC_VERSION);
+    return (int)output_finish(o);
+}
+
+int command_help(const struct options *o)
+{
+    const enum command_number command = o->files ? find_command(o->file[0]) : COMMAND_compile;
+    if (o->files <= 1 && (command != COMMAND_compile || !o->files)) return (int)print_help(o, command);
+    complain(o, "help takes the name of a command, not '%s'", o->file[o->files - 1]);
+    suggest(o->file[0], command_names());
+    return STATUS_USAGE;
 }
 
 /* ---- values of options: functions return false after reporting an error ---- */
@@ -90,12 +132,6 @@ static bool each(struct options *o, const char *option, const char *list,
         if (!at[n]) return true;
         at += n + 1;
     }
-}
-
-static void suggest(const char *word, const char *const *words)
-{
-    const char *near = nearest_word(word, words);
-    if (near) fprintf(stderr, "attnc: note: did you mean '%s'?\n", near);
 }
 
 static bool emit_item(struct options *o, const char *option, const char *word)
@@ -327,30 +363,20 @@ int main(int count, char **argument)
     if (!stack_suffices(&o)) return STATUS_MACHINE;
     for (int k = 0; target_at(k); k++)
         if (target_is_default(target_at(k), NULL)) o.target[o.targets++] = target_at(k);
-    enum command_number command = COMMAND_compile;
-    for (int k = COMMAND_compile + 1; k < COMMANDS && count > 1; k++)
-        if (strcmp(argument[1], command_rows[k].name) == 0) command = (enum command_number)k;
+    const enum command_number command = count > 1 ? find_command(argument[1]) : COMMAND_compile;
     for (int k = 1; k < count && strcmp(argument[k], "--") != 0; k++) {
-        if (strcmp(argument[k], "--help") == 0 || strcmp(argument[k], "-h") == 0) {
-            struct text page = {0};
-            if (command == COMMAND_compile)
-                text_add(&page, "%s", help);
-            else
-                help_page(command, &page);
-            const enum status status = table_put(&o, &page);
-            text_free(&page);
-            return (int)status;
-        }
-        if (strcmp(argument[k], "--version") == 0) {
-            printf("attnc %s\n", ATTNC_VERSION);
-            return (int)output_finish(&o);
-        }
+        if (strcmp(argument[k], "--help") == 0 || strcmp(argument[k], "-h") == 0) return (int)print_help(&o, command);
+        if (strcmp(argument[k], "--version") == 0) return command_version(&o);
     }
     struct arena *arena = arena_new();
     const size_t max = ((size_t)count + 1) * sizeof(char *);
     const char **set = arena_alloc(arena, max), **shape = arena_alloc(arena, max), **file = arena_alloc(arena, max);
     int skip = command == COMMAND_compile ? 1 : 2,
         status = parse(&o, command, count - skip, argument + skip, set, shape, file);
+    if (status == STATUS_DONE && o.json && strcmp(o.json, "-") != 0 && command != COMMAND_bench) {
+        complain(&o, "%s writes JSON to standard output: --json takes no file", command_rows[command].name);
+        status = STATUS_USAGE;
+    }
     if (status == STATUS_DONE && o.show_passes) {
         struct text list = {0};
         passes_print(&list);

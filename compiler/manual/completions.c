@@ -117,7 +117,7 @@ static void bash_command(struct text *out, int c)
         text_add(out, "            _attnc_files -f -X '!*.yaml'\n            _attnc_files -d\n");
         break;
     case OPERANDS_NAMES:
-        text_add(out, "\n        else _attnc_offer $(command \"${words[0]}\" list 2>/dev/null | sed 's/ .*//')\n");
+        text_add(out, "\n        else _attnc_offer $(command \"${words[0]}\" list 2>/dev/null | sed -n 's/^  \\([^ ]*\\).*/\\1/p')\n");
         break;
     case OPERANDS_NOTHING: text_add(out, "\n"); break;
     }
@@ -202,7 +202,7 @@ static void zsh_command(struct text *out, struct arena *arena, int c)
     switch (command_rows[c].operands) {
     case OPERANDS_SPECS: text_add(out, "            '*:spec:_files -g \"*.yaml\"' ;;\n"); break;
     case OPERANDS_NAMES:
-        text_add(out, "            '*:spec:($(_call_program names attnc list | sed \"s/ .*//\"))' ;;\n");
+        text_add(out, "            '*:spec:($(_call_program names attnc list | sed -n \"s/^  \\([^ ]*\\).*/\\1/p\"))' ;;\n");
         break;
     case OPERANDS_NOTHING: text_add(out, "            && return ;;\n"); break;
     }
@@ -304,7 +304,7 @@ void completions_fish(struct text *out)
     fish_condition(out, on_specs);
     text_add(out, " -ka '(__fish_complete_suffix .yaml)'\ncomplete -c attnc");
     fish_condition(out, on_names);
-    text_add(out, " -a '(attnc list 2>/dev/null | string replace -r \" .*\" \"\")'\n");
+    text_add(out, " -a '(attnc list 2>/dev/null | string replace -rf \"^  (\\S+).*\" \"\\$1\")'\n");
     for (int k = 0; k < switch_row_count; k++)
         fish_option(out, &switch_rows[k], value_words(arena, switch_rows[k].value));
     arena_free(arena);

@@ -19,11 +19,33 @@ const char *library_near(const char *name)
     return nearest_word(name, words);
 }
 
-const char *library_description(struct arena *arena, const struct library_spec *spec)
+static const struct yaml *read_library(struct arena *arena, const struct library_spec *spec)
 {
     struct diagnostics *d = diagnostics_new(arena, spec->name, spec->text, strlen(spec->text));
-    const struct yaml *description = yaml_get(yaml_read(arena, spec->text, strlen(spec->text), d), "description");
+    return yaml_read(arena, spec->text, strlen(spec->text), d);
+}
+
+const char *library_description(struct arena *arena, const struct library_spec *spec)
+{
+    const struct yaml *description = yaml_get(read_library(arena, spec), "description");
     return description && description->kind == YAML_WORD ? description->text : "";
+}
+
+const char *library_group(struct arena *arena, const struct library_spec *spec)
+{
+    static const struct {
+        const char *key, *says;
+    } beside[] = {{"delta", "with a delta rule"}, {"decay", "with a decay"}, {"mask", "with a mask"}};
+    const struct yaml *const root = read_library(arena, spec), *choice = yaml_get(root, "similarity");
+    const char *const similarity = choice && choice->kind == YAML_MAP ? choice->key[0]->text
+                                   : choice                           ? choice->text
+                                                                      : "";
+    for (size_t k = 0; k < sizeof beside / sizeof *beside; k++) {
+        const struct yaml *const has = yaml_get(root, beside[k].key);
+        if (has && !(has->text && (strcmp(has->text, "causal") == 0 || strcmp(has->text, "none") == 0)))
+            return arena_printf(arena, "%s, %s", similarity, beside[k].says);
+    }
+    return similarity;
 }
 
 bool library_name(const char *operand)

@@ -246,6 +246,8 @@ const struct library_spec *library_find(const char *name);
 const char *library_near(const char *name);
 /* Returns `description:` of a spec, or "". The first line says what the spec computes. Later lines name the paper. */
 const char *library_description(struct arena *arena, const struct library_spec *spec);
+/* Returns the group of a spec in `attnc list`, such as "linear, with a decay". */
+const char *library_group(struct arena *arena, const struct library_spec *spec);
 /* Returns the library spec that an operand names, or NULL. Such an operand has neither a slash nor a dot, and no
    file has this name. */
 const struct library_spec *library_operand(const char *operand);

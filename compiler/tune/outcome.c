@@ -15,6 +15,8 @@ double tuning_spent(const struct tuning *t)
     return attn_seconds() - t->started;
 }
 
+static const double SECONDS_OF_A_LINE = 5;
+
 void tuning_clear_line(const struct tuning *t)
 {
     if (t->live) fputs("\r\033[K", stderr);
@@ -29,9 +31,11 @@ static void shape_text(const struct tune_shape *s, struct text *out)
     text_add(out, " threads=%d%s", s->threads, s->backward ? " backward" : "");
 }
 
-void tuning_progress(const struct tuning *t, bool better)
+void tuning_progress(struct tuning *t, bool better)
 {
-    if (t->o->console.quiet || (!t->live && !better)) return;
+    /* Without a terminal there is a line for each schedule that is better, and every few seconds. */
+    if (t->o->console.quiet || (!t->live && !better && tuning_spent(t) < t->told + SECONDS_OF_A_LINE)) return;
+    t->told = tuning_spent(t);
     struct text line = {0}, point = {0};
     shape_text(&t->request.shape[t->shape], &line);
     if (t->best.ratio < 1) point_text(&t->space, &t->best_point, &point);

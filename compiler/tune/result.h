@@ -29,6 +29,10 @@ extern const char
 struct tune_sample {
     double seconds, default_seconds;
 };
+/* A trial is reported as the best only with this number of samples. With few samples, the fastest of many candidates is
+   probably lucky. */
+enum { CONFIRMED = 21 };
+
 struct tune_result {
     enum tune_status status;
     char why[200]; /* the reason why there is no measurement, or "" */

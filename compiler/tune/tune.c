@@ -22,11 +22,8 @@
 #include <unistd.h>
 
 static const double FOR_LEADERS = 0.25; /* the fraction of the time that is reserved for measuring leaders again */
-enum {
-    CONFIRMED = 21,
-    LEADERS = 8
-}; /* CONFIRMED: the number of new samples for a leader. LEADERS: the maximum number of leaders to measure again */
-enum { MAX_EXPECTED = 1 << 20 }; /* the cost model's results are kept for this number of points */
+enum { LEADERS = 8 };                   /* the maximum number of leaders to measure again */
+enum { MAX_EXPECTED = 1 << 20 };        /* the cost model's results are kept for this number of points */
 
 /* ---- the cost model ---- */
 
@@ -173,8 +170,6 @@ static bool measure(struct tuning *t, int64_t run, const struct tune_point *poin
     return done;
 }
 
-/* Returns true if the result has enough samples to be reported as the best. With few samples, the fastest of many
-   candidates is probably lucky. */
 static bool confirmed(const struct tune_result *result)
 {
     return result->status == TUNE_MEASURED && result->samples >= CONFIRMED;

@@ -93,7 +93,7 @@ def main():
     parser.add_argument('--length', type=int, default=4096, metavar='N', help='the length at which times are measured')
     parser.add_argument('--no-times', dest='times', action='store_false', help='measures nothing')
     arguments = parser.parse_args()
-    listed = [line.split()[0] for line in run(arguments.attnc, 'list').splitlines()]
+    listed = [line.split()[0] for line in run(arguments.attnc, 'list').splitlines() if line.startswith(' ')]
     unknown = [name for name in arguments.names if name not in listed]
     if unknown:
         parser.error('there is no spec %s; attnc list prints the names' % unknown[0])

@@ -231,7 +231,7 @@ def a_division_that_leaves_a_remainder(place):
 
 @case
 def no_spec_of_the_library_overflows(place):
-    names = [line.split()[0] for line in place.attnc('list').stdout.splitlines()]
+    names = [line.split()[0] for line in place.attnc('list').stdout.splitlines() if line.startswith(' ')]
     done = place.attnc('explain', *names, *ALONE, '--lengths', '1k', timeout=300)
     check(not done.stderr, done.stderr)
 
@@ -528,6 +528,57 @@ def words_of_the_compiler_in_quotes(place):
 
 
 # ---------------------------------------------------------------- help
+
+@case
+def words_for_help_and_version(place):
+    for word in 'help', 'version':
+        check(place.attnc(word).stdout == place.attnc('--' + word).stdout, word)
+    check(place.attnc('help', 'bench').stdout == place.attnc('bench', '--help').stdout, 'help bench')
+    said = place.attnc('help', 'bnch', status=2).stderr
+    check("'bnch'" in said and "did you mean 'bench'?" in said, said)
+
+
+@case
+def specs_are_listed_in_groups_and_by_words(place):
+    whole, some = place.attnc('list').stdout, place.attnc('list', 'Window', 'softmax').stdout
+    rows = lambda text: {line for line in text.splitlines() if line.startswith('  ')}
+    names = lambda text: {line.split()[0] for line in rows(text)}
+    check({'linear, with a delta rule:', 'linear, with a decay:', 'softmax, with a mask:', 'softmax:'} <= set(whole.splitlines()), whole)
+    check({'longformer', 'softmax_window_padding'} <= names(some) < names(whole) and 'gla' not in names(some), some)
+    check('no spec' in place.attnc('list', 'nothing_at_all', status=1).stderr, 'a word that no spec has')
+    items = [json.loads(line) for line in place.attnc('list', '--json').stdout.splitlines()]
+    check({item['name'] for item in items} == names(whole) and set(items[0]) == {'name', 'group', 'description', 'source'}, items[0])
+    check('--json takes no file' in place.attnc('list', '--json=x', status=2).stderr, 'a file of list')
+
+
+@case
+def explain_and_check_say_objects(place):
+    said = [json.loads(line) for line in place.attnc('explain', 'soft.yaml', 'poly.yaml', '--json', '--lengths', '1k').stdout.splitlines()]
+    check([x['name'] for x in said] == ['soft', 'poly'], [x['name'] for x in said])
+    cost = said[0]['costs'][0]
+    check(cost['call'] == 'forward' and cost['n'] == 1024 and cost['form'] == 'quadratic'
+          and cost['flops'] == 4 * said[0]['head_dim'] * cost['pairs'] and cost['expected_s'] is None, cost)
+    verdict = json.loads(place.attnc('check', 'soft.yaml', '--json', '--lengths', '9').stdout)
+    check(verdict['name'] == 'soft' and verdict['ok'] is True and 0 <= verdict['largest_error'] <= 1, verdict)
+
+
+@case
+def a_folder_for_outputs_is_made(place):
+    place.attnc('soft.yaml', '-o', 'new/deep')
+    check(os.path.exists(place.path('new/deep/soft.c')), 'no file')
+    place.write('wrong.yaml', 'similarity: sotmax\n')
+    place.attnc('wrong.yaml', '-o', 'other', status=1)
+    check(not os.path.exists(place.path('other')), 'a folder without outputs')
+    said = place.attnc('soft.yaml', '-o', 'soft.yaml/x', status=3).stderr
+    check('soft.yaml/x' in said, said)
+
+
+@case
+def show_prints_a_file(place):
+    check(place.attnc('show', 'soft.yaml').stdout.encode() == place.read('soft.yaml'), 'show soft.yaml')
+    done = place.attnc('show', 'soft.yaml', 'none.yaml', status=1)
+    check('none.yaml' in done.stderr and not done.stdout, done.stderr)
+
 
 @case
 def a_page_of_help_for_each_command(place):

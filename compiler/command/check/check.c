@@ -10,6 +10,7 @@
 #include "../../support/support.h"
 #include "../../variant/variant.h"
 
+#include <jansson.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -241,7 +242,14 @@ static void say_sizes(const struct checking *c)
 static void say_verdict(const struct checking *c)
 {
     const char *const name = c->p->spec->name;
-    if (!c->good)
+    if (c->o->json) {
+        json_t *const says = json_pack("{s:s, s:b, s:f}", "name", name, "ok", c->good, "largest_error", c->worst.share);
+        char *const line = says ? json_dumps(says, JSON_COMPACT) : NULL;
+        printf("%s\n", line ? line : "null");
+        output_flush();
+        free(line);
+        json_decref(says);
+    } else if (!c->good)
         check_say(c, "%s: wrong\n", name);
     else if (c->worst.of)
         check_say(c, "%s: ok; the largest error is %.2g of the tolerance, in %s with %lld queries and %lld keys\n",

@@ -12,7 +12,7 @@ bool check_tells(const struct checking *c, bool good)
 
 void check_say(const struct checking *c, const char *format, ...)
 {
-    if (c->o->console.quiet) return;
+    if (c->o->console.quiet || c->o->json) return;
     va_list arguments;
     va_start(arguments, format);
     vprintf(format, arguments);
