@@ -1,7 +1,9 @@
 """Tests attnc.torch.ContextParallel with processes over gloo: results and gradients are those of one process."""
 from common import *
 
+import copy
 import datetime
+import pickle
 import time
 import traceback
 import warnings
@@ -145,6 +147,15 @@ def compare(name, kernel, arrays_of, runs, rank, parallel):
         else:
             two = parts(two, axis, runs, rank)
         close(one, two, 1e-4 * max(1, float(two.abs().max()) if two.numel() else 1), '%s: gradient %d' % (name, number))
+
+
+@case
+def copies_are_for_the_same_processes(folder):
+    def work(rank):
+        parallel = attnc.torch.ContextParallel()
+        check(copy.deepcopy(parallel(torch.nn.Identity()))._context is parallel and copy.copy(parallel) is parallel, 'a copy')
+        refuses(lambda: pickle.dumps(parallel), TypeError, 'a ContextParallel belongs to its processes and cannot be pickled: …')
+    in_processes(1, folder, work)
 
 
 @case

@@ -1,4 +1,5 @@
 """Tests the package with only NumPy. Results are compared with definitions.py."""
+import copy
 import ctypes
 import os
 import pickle
@@ -392,6 +393,78 @@ def masks_may_be_arrays(folder):
     refuses(lambda: attnc.attention(q, k, v, seen, mask=seen), TypeError, 'mask and attn_mask are both arrays; expected one of them')
     refuses(lambda: attnc.attention(q, k, v, mask='causal', is_causal=True), TypeError, 'mask and is_causal are given…')
     refuses(lambda: attnc.attention(q, k, v, mask=np.zeros((5, 7), 'f4'), weight='s'), TypeError, 'mask is for logits…')
+
+
+def copies(one):
+    """Yields copies of an object, and how they were made."""
+    yield copy.copy(one), 'copy'
+    yield copy.deepcopy(one), 'deepcopy'
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        yield pickle.loads(pickle.dumps(one, protocol)), 'pickle %d' % protocol
+
+
+@case
+def objects_are_copied(folder):
+    """Each copy has equal results. Its memory is not that of the original."""
+    made = small('softmax_causal')
+    q, k, v = arrays(n=7, m=7)
+    saved, dout = attnc.Saved(), np.random.default_rng(1).standard_normal(q.shape).astype('f4')
+    for _, how in copies(saved): pass   # one that is empty
+    out = made(q, k, v, saved=saved)
+    wanted = made.backward(q, k, v, out, dout, saved=saved)
+    kept = [copies(saved) for _ in range(3)]   # at several addresses
+    for several in zip(*kept):
+        for other, how in several:
+            for one, two in zip(wanted, made.backward(q, k, v, out, dout, saved=other)): close(one, two, 0, 'saved: ' + how)
+            made(q * 2, k, v, saved=other)
+    for one, two in zip(wanted, made.backward(q, k, v, out, dout, saved=saved)): close(one, two, 0, 'saved is changed')
+    for other, how in copies(wanted):
+        check(other._fields == wanted._fields and str(other)[:13] == str(wanted)[:13] == 'Gradients(dq=', 'gradients: ' + how)
+        for one, two in zip(wanted, other): close(one, two, 0, 'gradients: ' + how)
+    for other, how in copies(made): check(other is made, 'a kernel: ' + how)
+    for other, how in copies(made.parameters + small('hedgehog').parameters):
+        check(other == made.parameters + small('hedgehog').parameters, 'parameters: ' + how)
+    counted = made(q, k, v, statistics=True)
+    for other, how in copies(counted): close(other.statistics, counted.statistics, 0, 'outputs: ' + how)
+    given, seen = masked()
+    tiles = given._binding.tiles_of_mask(seen)
+    more = arrays(n=90, m=150)
+    for other, how in copies(tiles): close(given(*more, seen=other), given(*more, seen=seen), 0, 'tiles: ' + how)
+    rows = attnc.quantize(np.ones((1, 2, 3, 32), 'f4'), 'q8_0')
+    for other, how in copies(rows): close(other.dequantize(), rows.dequantize(), 0, 'rows: ' + how)
+    for kind in attnc.SpecError, attnc.CompilerError:
+        for other, how in copies(kind('why')): check(type(other) is kind and str(other) == 'why', how)
+
+
+@case
+def states_are_copied(folder):
+    q, k, v = arrays(n=12, m=12)
+    one, two = (tuple(a[:, :, part] for a in (q, k, v)) for part in (slice(0, 7), slice(7, 12)))
+    for spec in 'softmax_causal', 'linear_elu':
+        made = small(spec)
+        for _, how in copies(made.state(2, capacity=20)):
+            close(_.extend(*one), made(*one), 1e-5, 'an empty state: ' + how)
+        state = made.state(2, capacity=20)
+        state.extend(*one)
+        kept = list(copies(state))
+        wanted = state.extend(*two)
+        for other, how in kept:
+            check(other.lengths == [7, 7] and state.lengths == [12, 12], '%s shares memory' % how)
+            close(other.extend(*two), wanted, 0, how)
+    made = small('softmax_causal')
+    pages, table = attnc.Pages(8, tokens=16), np.arange(4, dtype='i4').reshape(2, 2)
+    for _, how in copies(pages): check(_.count == 8, how)
+    state = made.state(2, pages=pages, table=table)
+    state.extend(*one)
+    refuses(lambda: copy.copy(state), ValueError, 'a state in pages: copy the rows of its table…')
+    kept = [make() for make in (lambda: copy.deepcopy((state, pages)), lambda: pickle.loads(pickle.dumps((state, pages))))]
+    wanted = state.extend(*two)
+    for other, its_pages in kept:
+        check(other.pages is its_pages and its_pages is not pages and other.table is not table, 'pages are shared')
+        close(other.extend(*two), wanted, 0, 'a state in pages')
+    mine = attnc.Pages(2, memory=np.zeros(2 * made.page_bytes(4, 2), 'u1'))
+    for function in copy.copy, copy.deepcopy, pickle.dumps:
+        refuses(lambda: function(mine), TypeError, 'pages in memory of the caller cannot be copied or pickled: …')
 
 
 @case

@@ -2,6 +2,7 @@
 import copy
 import io
 import os
+import pickle
 import shutil
 import warnings
 
@@ -522,7 +523,13 @@ def a_module_owns_the_learned_arrays(folder):
     other = attnc.torch.Attention('hedgehog', 4, 2, set={'shape.head_dim': 8, 'shape.value_dim': 8})
     other.load_state_dict(torch.load(file))
     close(other(*inputs).detach(), after.detach(), 0, 'state_dict')
-    close(copy.deepcopy(layer)(*inputs).detach(), after.detach(), 0, 'a copy')
+    for made in copy.copy(layer), copy.deepcopy(layer), pickle.loads(pickle.dumps(layer)):
+        close(made(*inputs).detach(), after.detach(), 0, 'a copy')
+        check(made.kernel is layer.kernel, 'a copy has another kernel')
+    used = attnc.torch.use()
+    used.undo()
+    for function in copy.copy, copy.deepcopy, pickle.dumps:
+        refuses(lambda: function(used), TypeError, 'what attnc.torch.use() returns cannot be copied or pickled: …')
     for dtype, limit in (torch.bfloat16, 0.05), (torch.float16, 0.01), (torch.float64, 1e-5):
         out = layer(*(a.to(dtype) for a in inputs))
         check(out.dtype == dtype, 'of %s it gives %s' % (dtype, out.dtype))

@@ -67,6 +67,24 @@ for _name in MODELS:
 
 
 @case
+def caches_are_copied(folder):
+    """Tokens are appended in place, so a copy needs its own memory."""
+    import copy
+    import pickle
+    k = torch.randn(2, 2, 9, 8)
+    for how in copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one)):
+        cache = attnc.transformers.Cache()
+        cache.update(k[:, :, :5], -k[:, :, :5], 0)
+        for other in how(cache), how(cache.layers[0]):
+            layer = getattr(other, 'layers', [other])[0]
+            layer.update(k[:, :, 5:], -k[:, :, 5:])
+            cache.layers[0].keys.zero_()
+            check(torch.equal(layer.keys, k) and torch.equal(layer.values, -k), 'a copy shares memory')
+            check(cache.get_seq_length() == 5 and not cache.layers[0].keys.any(), 'a copy changes the original')
+            cache.layers[0].keys.copy_(k[:, :, :5])
+
+
+@case
 def layers_repeat_a_call(folder):
     """Layers that share a mask and a bias look for their kernel once. A changed bias, other sinks and gradients count."""
     from attnc import _model_attention as ways

@@ -70,6 +70,9 @@ class Kept(Saved):
 
     _give = _take
 
+    def __reduce__(self) -> Any:
+        return Kept, (self.tensor,)
+
 
 def rows_of(a: Any) -> Any:
     """Returns the number of rows of an array [B, H, n, E]."""

@@ -35,6 +35,17 @@ Parameter.__doc__ = """A parameter, with members of struct attn_param.
 keyword: the name of its argument, features_wq for example"""
 
 
+def _gradients(fields: Sequence[str], values: Sequence[Any]) -> Any:
+    """Returns the results of backward(), a named tuple."""
+    return _class_of_gradients(fields)(*values)
+
+
+def _class_of_gradients(fields: Sequence[str]) -> Any:
+    made: Any = collections.namedtuple("Gradients", fields)  # type: ignore[misc]
+    made.__reduce__ = lambda self: (_gradients, (self._fields, tuple(self)))  # pickle finds no class of one kernel
+    return made
+
+
 _no_table = object()
 
 
@@ -110,8 +121,7 @@ class Binding:
         self.values_are_keys, self.symbol, self.openmp = values_are_keys, symbol or name, True
         of_parameters = ["d" + p.keyword for p in self.learned]
         self.gradients = ["dq", "dk", "dv", *of_parameters]  # the gradients of PyTorch's operators, which always take v
-        self.Gradients: Any = collections.namedtuple(  # type: ignore[misc]
-            "Gradients", ["dq", "dk"] + ([] if values_are_keys else ["dv"]) + of_parameters)
+        self.Gradients = _class_of_gradients(["dq", "dk"] + ([] if values_are_keys else ["dv"]) + of_parameters)
         self.own_seed: int | None = None  # the spec's seed of random parameters
         self.library: Any = None
         self.copied: set[str] = set()  # names of arrays whose copies the user was already warned of

@@ -1,6 +1,7 @@
 """A cache of keys and values for models of transformers, to which tokens are appended in place."""
 from __future__ import annotations
 
+import copy
 import importlib
 from typing import Any, List, Optional, Tuple
 
@@ -63,6 +64,10 @@ class _InPlace:
         made = [_appended(room, old, new) for room, old, new in zip(self._rooms, held, (keys, values))]
         self._rooms = made[0][0], made[1][0]
         return made[0][1], made[1][1]
+
+    def __copy__(self) -> Any:
+        """Returns a layer with its own memory, because tokens are appended in place."""
+        return copy.deepcopy(self)
 
     def _is_in_place(self) -> bool:
         return all(_begin_in(room, held) is not None for room, held in zip(self._rooms, (self.keys, self.values)))
@@ -135,6 +140,9 @@ class Cache(_utils.DynamicCache):  # type: ignore[misc]
         made.__init__(config)  # type: ignore[misc]
         made.layer_class_to_replicate = Layer  # the decoder may have more layers than the encoder, which transformers counts
         return _utils.EncoderDecoderCache(made, cls())  # a layer's cross-attention has no window
+
+    def __copy__(self) -> Any:
+        return copy.deepcopy(self)
 
     def __init__(self, config: Any = None) -> None:
         super().__init__(config=config)

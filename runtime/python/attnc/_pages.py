@@ -83,7 +83,7 @@ class Pages:
         self.count, self.tokens = count, tokens
         self.bytes = 0  # of a page
         self._memory: Any = None
-        self._base, self._room = 0, 0
+        self._base, self._room, self._is_given = 0, 0, memory is not None
         if memory is not None:
             self._base, self._room, self._memory = _place_of(memory)
         if self._base % 64:
@@ -125,5 +125,23 @@ class Pages:
         elif self._memory is not None:
             raise ValueError("the size of a page is not known before a state is loaded, or the first extend()")
 
+    def __reduce__(self) -> Any:
+        if self._is_given:
+            raise TypeError("pages in memory of the caller cannot be copied or pickled: copy the memory, and make "
+                            "attnc.Pages(…, memory=) of the copy")
+        data = None if self._memory is None else ctypes.string_at(self._base, self.bytes * self.count)
+        return _restored, (self.count, self.tokens, self.bytes, self._of, data)
+
     def __repr__(self) -> str:
         return f"<attnc.Pages: {self.count} pages of {self.tokens} tokens>"
+
+
+def _restored(count: int, tokens: int, bytes_: int, of: tuple[Any, ...], data: bytes | None) -> Pages:
+    """Returns the pages that __reduce__ describes, in their own memory."""
+    made = Pages(count, tokens)
+    if data is not None:
+        made.bytes, made._of, made._room = bytes_, of, len(data)
+        made._memory = (ctypes.c_char * (len(data) + 64))()
+        made._base = _aligned(made._memory)
+        ctypes.memmove(made._base, data, len(data))
+    return made

@@ -276,13 +276,26 @@ def _calls() -> Calls:
     return calls
 
 
+def _saved(data: bytes | None, sizes: dict[str, int] | None) -> Saved:
+    """Returns a Saved with these values. Their layout depends on the address, so they are copied to an aligned one."""
+    made = Saved()
+    if data is not None:
+        made._memory, made._sizes = (ctypes.c_char * (len(data) + 64))(), sizes
+        ctypes.memmove(_aligned(made._memory), data, len(data))
+    return made
+
+
 class Saved:
     """Values that forward() saves for backward(): a few numbers for each row. Several calls can use one object, one
-    after the other."""
+    after the other. Copies, also through pickle, have their own memory."""
 
     def __init__(self) -> None:
         self._memory: Any = None
         self._sizes: dict[str, int] | None = None
+
+    def __reduce__(self) -> Any:
+        data = None if self._memory is None else ctypes.string_at(_aligned(self._memory), len(self._memory) - 64)
+        return _saved, (data, self._sizes and dict(self._sizes))
 
     def _take(self, call: _Call) -> None:
         """Makes room for a call's saved values."""

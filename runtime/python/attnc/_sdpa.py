@@ -132,6 +132,9 @@ class Replaced:
                 _operators.restore()
             self._active = False
 
+    def __reduce__(self) -> Any:
+        raise TypeError("what attnc.torch.use() returns cannot be copied or pickled: each use has one undo()")
+
     def __enter__(self) -> Replaced:
         return self
 

@@ -313,6 +313,16 @@ class State:
                 made._take(*self._heads, self.tobytes())
         return made
 
+    __copy__ = copy
+
+    def __reduce__(self) -> Any:
+        """A deep copy, and one through pickle, also copies the arrays and pages that the state was made with. States that
+        are copied together share pages as before."""
+        with self._lock:
+            return _restored, (self.kernel, self.batch, self.capacity, self.start, self.rewind, self.foldable, self._seed,
+                               self._threads, dict(self._given), self.pages, self.table, self._heads,
+                               None if self._memory is None else self.tobytes())
+
     def tobytes(self) -> bytes:
         """Returns the state as bytes for kernel.load_state(). Raises ValueError before the first extend()."""
         with self._lock:
@@ -322,6 +332,16 @@ class State:
 
     def __repr__(self) -> str:
         return f"<attnc.State of {self.kernel.name}: {self.lengths} tokens>"
+
+
+def _restored(kernel: Kernel, batch: int, capacity: int, start: int, rewind: int, foldable: bool, seed: int | None,
+              threads: int | None, given: Mapping[str, Any], pages: Pages | None, table: Any,
+              heads: tuple[int, int, int] | None, data: bytes | None) -> State:
+    """Returns the state that __reduce__ describes."""
+    made = State(kernel, kernel._with_state(), batch, capacity, start, rewind, foldable, seed, threads, given, pages, table)
+    if heads is not None:
+        made._take(*heads, data)
+    return made
 
 
 def loaded(kernel: Kernel, binding: Binding, data: bytes, otherwise: int, seed: int | None, threads: int | None,

@@ -378,6 +378,15 @@ class ContextParallel:
         _tensors.watch_parallel()
         _library()
 
+    def __copy__(self) -> ContextParallel:
+        return self
+
+    def __deepcopy__(self, _: Any) -> ContextParallel:
+        return self  # copies of a model are for the same processes
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a ContextParallel belongs to its processes and cannot be pickled: make one in each process")
+
     def __enter__(self) -> ContextParallel:
         self._before.append(parallel.now)
         parallel.now = self
