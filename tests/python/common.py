@@ -49,6 +49,20 @@ def masked(**more):
     return made, seen
 
 
+def of_integers():
+    """Returns kernels with arrays of integers, and such arrays."""
+    q, k, v = arrays(n=40, m=40)
+    ids = np.repeat(np.arange(4), 10)[None].repeat(2, 0)
+    blocks = np.tile(np.array([[0, 1], [1, -1], [2, 0]]), (2, 4, 1, 1))
+    softmax = {'similarity': 'softmax', 'shape': {'head_dim': 8}}
+    return (q, k, v), (
+        (attnc.kernel({**softmax, 'name': 'packed', 'mask': {'all': ['causal', 'document']}}), {'document': ids}),
+        (attnc.kernel({**softmax, 'name': 'padded', 'mask': 'lengths'}), {'lengths': np.array([33, 7])}),
+        (attnc.kernel({**softmax, 'name': 'listed', 'mask': {'blocks': {'block': 16, 'count': 2}}}), {'blocks': blocks}),
+        (attnc.kernel({**softmax, 'name': 'placed_by', 'mask': {'expr': 'at[b][i] >= at[b][j]'},
+                       'arrays': {'at': {'shape': ['B', 'Nk'], 'type': 'int'}}}), {'at': ids[:, ::-1]}))
+
+
 def of_fewer_keys():
     """Returns a kernel, arrays q, k, v and parameters, where q and k have 2 heads and v has 4, and a function that
     repeats heads."""

@@ -190,5 +190,19 @@ def positions_of_queries(folder):
             'query_start has shape [1]; expected [2], one position for each sequence')
 
 
+@case
+def integers_may_be_wider(folder):
+    inputs, of_kernels = of_integers()
+    q, k, v = (jnp.asarray(a) for a in inputs)
+    for made, given in of_kernels:
+        (word, ids), = given.items()
+        wanted = made(q, k, v, **{word: jnp.asarray(ids, jnp.int32)})
+        close(made(q, k, v, **{word: ids}), wanted, 0, word)   # an array of NumPy, int64
+        close(made(q, k, v, **{word: jnp.asarray(ids, jnp.int16)}), wanted, 0, word)
+        refuses(lambda: made(q, k, v, **{word: np.full_like(ids, 2**32)}), ValueError, '%s is int64 and has an element 4294967296; …' % word)
+        refuses(lambda: jax.jit(lambda x: made(q, k, v, **{word: x}))(jnp.asarray(ids, jnp.int16)), TypeError,
+                '%s is int16; %s takes int32, because JAX traces it and hides its values' % (word, made.name))
+
+
 if __name__ == '__main__':
     sys.exit(main(__doc__))

@@ -468,6 +468,44 @@ def states_are_copied(folder):
 
 
 @case
+def integers_may_be_wider(folder):
+    """Ids, lengths, lists and other integers of any type are those of int32. The kernel's own type is not needed."""
+    inputs, of_kernels = of_integers()
+    for made, given in of_kernels:
+        (word, ids), = given.items()
+        wanted = made(*inputs, **{word: np.ascontiguousarray(ids, 'i4')})
+        for dtype in 'i8', 'i2', 'i1', 'i8':
+            close(made(*inputs, **{word: ids.astype(dtype)}), wanted, 0, '%s: %s' % (word, dtype))
+        for _ in range(3):
+            with warnings.catch_warnings():
+                warnings.simplefilter('error')
+                close(made(*inputs, **{word: ids}), wanted, 0, word)
+        if ids.min() >= 0: close(made(*inputs, **{word: ids.astype('u8')}), wanted, 0, word)
+        for far in 2**31, 2**32, -2**31 - 1:
+            wrong = ids.copy()
+            wrong.ravel()[-1] = far
+            refuses(lambda: made(*inputs, **{word: wrong}), ValueError,
+                    '%s is int64 and has an element %d; expected integers from -2^31 to 2^31 - 1' % (word, far))
+        refuses(lambda: made(*inputs, **{word: ids.astype('f4')}), TypeError, '%s is float32; %s takes int32' % (word, made.name))
+    made, ids = of_kernels[0][0], of_kernels[0][1]['document']
+    outs = []
+    for dtype in 'i4', 'i8', 'i8':
+        state = made.state(2, capacity=50)
+        outs.append([state.extend(*(a[:, :, part] for a in inputs), document=ids[:, part].astype(dtype))
+                     for part in (slice(0, 30), slice(30, 31), slice(31, 40))])
+    for several in outs[1:]:
+        for one, two in zip(outs[0], several): close(one, two, 0, 'a state')
+    close(attnc.attention(*inputs, mask='ids[b][i] == ids[b][j]', arrays={'ids': ids}),
+          attnc.attention(*inputs, mask='ids[b][i] == ids[b][j]', arrays={'ids': ids.astype('i4')}), 0, 'a formula')
+    number = attnc.kernel({'similarity': 'softmax', 'shape': {'head_dim': 8}, 'mask': {'expr': 'i - j < width && j <= i'},
+                           'arrays': {'width': {'shape': [], 'type': 'int'}}})
+    wanted = number(*inputs, width=5)
+    close(number(*inputs, width=np.int64(5)), wanted, 0, 'a number')
+    for width in 2**32 + 5, -2**31 - 1:
+        refuses(lambda: number(*inputs, width=width), ValueError, 'a number is %d; expected an integer from …' % width)
+
+
+@case
 def kernels_need_no_home(folder):
     """Then they are stored among the temporary files, which is said once."""
     program = ('import attnc, numpy as np\n'

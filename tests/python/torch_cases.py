@@ -503,6 +503,37 @@ def refused_tangents(folder):
 
 
 @case
+def integers_may_be_wider(folder):
+    """PyTorch's default, int64, is narrowed in eager calls, with gradients, in graphs, and with fast repeated calls."""
+    inputs, of_kernels = of_integers()
+    for made, given in of_kernels:
+        (word, ids), = given.items()
+        q, k, v = (torch.from_numpy(a).requires_grad_() for a in inputs)
+        ids = torch.from_numpy(ids.copy())
+        def computed(ids, function=made):
+            out = function(q, k, v, **{word: ids})
+            return [out.detach(), *torch.autograd.grad(out.square().sum(), (q, k, v))]
+        wanted = computed(ids.int())
+        compiled = torch.compile(lambda *a, **more: made(*a, **more), backend='aot_eager', fullgraph=True)
+        with torch.no_grad(): alone = made(q, k, v, **{word: ids.int()})
+        for repeat in range(4):
+            other = ids.roll(repeat, 0)
+            for one, two in zip(computed(other), computed(other.int())): close(one, two, 0, '%s: call %d' % (word, repeat))
+            with torch.no_grad(): close(made(q, k, v, **{word: ids}), alone, 0, word)
+        for one, two in zip(computed(ids, compiled), wanted): close(one, two, 0, '%s: a graph' % word)
+        wrong = ids.clone()
+        wrong.view(-1)[-1] = 2**32
+        for function in made, compiled:
+            refuses(lambda: function(q, k, v, **{word: wrong}), ValueError,
+                    '%s is int64 and has an element 4294967296; expected integers from -2^31 to 2^31 - 1' % word)
+    number = attnc.kernel({'similarity': 'softmax', 'shape': {'head_dim': 8}, 'mask': {'expr': 'i - j < width && j <= i'},
+                           'arrays': {'width': {'shape': [], 'type': 'int'}}})
+    for _ in range(3): wanted = number(q, k, v, width=5)
+    refuses(lambda: number(q, k, v, width=2**32 + 5), ValueError, 'a number is 4294967301; expected an integer from …')
+    close(number(q, k, v, width=5).detach(), wanted.detach(), 0, 'after an error')
+
+
+@case
 def a_module_owns_the_learned_arrays(folder):
     layer = attnc.torch.Attention('hedgehog', 4, 2, set={'shape.head_dim': 8, 'shape.value_dim': 8})
     check(str(layer) == "Attention('hedgehog', head_dim=8, dtype=f32, heads=4, kv_heads=2)", str(layer))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import operator
 import struct
 import sys
 from typing import Any, Sequence
@@ -82,14 +83,50 @@ class _Half:
     value = property(fset=_set)
 
 
+class _Integer:
+    """The memory of an integer of 32 bits."""
+
+    def __init__(self) -> None:
+        self.bits = ctypes.c_int32()
+
+    def _set(self, number: Any) -> None:
+        number = operator.index(number)
+        if not -2**31 <= number < 2**31:
+            raise ValueError(f"a number is {number}; expected an integer from -2^31 to 2^31 - 1")
+        self.bits.value = number
+
+    value = property(fset=_set)
+
+
+def narrowed(name: str, value: Any) -> Any:
+    """Returns an array of int32 in place of integers of another type, such as int64, the default of PyTorch and NumPy.
+    Returns another value as it is. Raises ValueError for an element that int32 cannot have."""
+    dtype = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    if dtype == "int32" or not dtype.startswith(("int", "uint")) or _is_number(value):
+        return value
+    is_tensor = _is(value, "torch", "Tensor")
+    if is_tensor and (value.device.type != "cpu" or dtype == "uint64"):
+        return value  # an error, which the call reports
+    if not is_tensor:
+        import numpy
+
+        value = numpy.asarray(value) if hasattr(value, "__array__") else numpy.from_dlpack(value)
+    if 0 not in value.shape:
+        wide = value.to(sys.modules["torch"].int64) if is_tensor else value
+        for one in int(wide.min()), int(wide.max()):
+            if not -2**31 <= one < 2**31:
+                raise ValueError(f"{name} is {dtype} and has an element {one}; expected integers from -2^31 to 2^31 - 1")
+    return value.to(sys.modules["torch"].int32) if is_tensor else value.astype("int32")
+
+
 class _Number:
     """A number that is stored like an array without axes."""
 
     def __init__(self, value: Any, dtype: str) -> None:
-        kind: Any = {"f64": ctypes.c_double, "i32": ctypes.c_int32}.get(dtype, ctypes.c_float)
+        kind: Any = {"f64": ctypes.c_double, "i32": _Integer}.get(dtype, ctypes.c_float)
         self.memory: Any = _Half(dtype) if dtype in _HALVES else kind()
         self.memory.value = value
-        place: Any = self.memory.bits if dtype in _HALVES else self.memory
+        place: Any = getattr(self.memory, "bits", self.memory)
         sign, letter = "<" if sys.byteorder == "little" else ">", {"i32": "i", "bf16": "u"}.get(dtype, "f")
         self.__array_interface__ = {"data": (ctypes.addressof(place), False), "shape": (), "version": 3,
                                     "typestr": f"{sign}{letter}{ctypes.sizeof(place)}"}

@@ -13,7 +13,7 @@ import warnings
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from ._arrays import (_aligned, _Array, _BYTES, _check_contiguous, check_heads, _compact, _empty, _expect, _INTEGERS,
-                      gradient_type, _is, _is_number, _Number, _OTHER_NAMES, _overlap, _result, _strides, _strides_of_array,
+                      gradient_type, _is, _is_number, narrowed, _Number, _OTHER_NAMES, _overlap, _result, _strides, _strides_of_array,
                       row_units, words_of_heads)
 from ._header import _DTYPES, _ERRORS, _Kernel, _Param, _Problem
 from ._repeat import _calls, key_of, Saved
@@ -485,6 +485,9 @@ class _Call:
                 value = _Number(value, p.dtype)
                 self.keep.append(value)
             table, value = (value.table, value.mask) if isinstance(value, MaskTiles) else (_no_table, value)
+            if p.dtype == "i32":
+                ids, value = value, narrowed(word, value)
+                self.copies = self.copies or ids is not value
             self.given[p.name] = value
             array = _Array(word, value, kernel=binding.name)
             _expect(binding.name, word, array, p.dtype, shape, self.sizes)

@@ -43,7 +43,7 @@ def _lengths(name: str, array: Any, batch: int) -> Any:
     made = jnp.asarray(array)
     if made.shape != (batch,) or not jnp.issubdtype(made.dtype, jnp.integer):
         raise ValueError(f"{name} is {made.dtype} of shape {list(made.shape)}; expected integers of shape [{batch}]")
-    return made.astype(jnp.int32)
+    return jnp.clip(made, 0, _FAR).astype(jnp.int32)  # int64 may be larger than int32 can be
 
 
 def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, mask: Any = None, *,

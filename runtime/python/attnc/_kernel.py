@@ -669,7 +669,7 @@ def _type_of(array: Any, in_mask: bool) -> str:
         return "int" if in_mask and not isinstance(array, float) else "real"
     dtype = str(array.dtype).removeprefix("torch.")
     return _FLOATS[dtype] if _FLOATS.get(dtype) in _HALVES else (
-        "bool" if dtype in ("bool", "uint8") else "int" if dtype.startswith("int") else "real")
+        "bool" if dtype in ("bool", "uint8") else "int" if dtype.startswith(("int", "uint")) else "real")
 
 
 def _declared(formula: str, mask: str, arrays: Mapping[str, Any], q: Any, k: Any) -> tuple[_Declared, ...]:
@@ -801,9 +801,9 @@ def attention(q: AnyArray, k: Array | None = None, v: Array | None = None, attn_
     algorithm: "auto", "quadratic" or "linear"
     arrays: numbers and arrays that `weight`, `score` or `mask` reads, by name: score="s + table[h][i - j + 127]",
         arrays={"table": table}; mask="seen[b][row][j]", arrays={"seen": seen}. Arrays of numbers are float32, float16 or
-        bfloat16 (float64 with float64 q), integers int32, and a given mask bool. A subscript beyond an end reads the element at that end. PyTorch computes
-        gradients with respect to them. Another number of elements along an axis compiles another kernel, unless the
-        subscript is always h, j, b, g or row. A number, as in arrays={"slope": 0.1} for "s - slope * i", is given with
+        bfloat16 (float64 with float64 q), integers of any type (a kernel reads int32), and a given mask bool. A subscript
+        beyond an end reads the element at that end. PyTorch computes gradients with respect to them. Another number of
+        elements along an axis compiles another kernel, unless the subscript is always h, j, b, g or row. A number, as in arrays={"slope": 0.1} for "s - slope * i", is given with
         each call: another number needs no other kernel
     dropout: the probability that a weight is dropped; the others are divided by 1 - dropout. It needs a seed: the same
         seed drops the same weights in every call. Each probability has its own kernel

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxlib import version as jaxlib_version
 
-from ._arrays import (_INTEGERS, _is_number, check_heads, gradient_type, heads_of_result, size_of,
+from ._arrays import (_INTEGERS, _is_number, check_heads, gradient_type, heads_of_result, narrowed, size_of,
                       words_of_heads)
 from ._call import Binding, MaskTiles
 from ._compiler import cache_folders, CompilerError, compiler
@@ -186,7 +186,9 @@ def _check(kernel: Kernel, sizes: dict[str, int], name: str, array: Any, dtype: 
     if not isinstance(array, jax.Array) and not hasattr(array, "__array__"):
         raise TypeError(f"{name} is a {type(array).__name__}; expected a JAX array, because q is one")
     if str(array.dtype) != _DTYPES[dtype]:
-        raise TypeError(f"{name} is {array.dtype}; {kernel.name} takes {_DTYPES[dtype]}")
+        traced = isinstance(array, jax.core.Tracer) and dtype == "i32"  # other integers become int32, after a check
+        raise TypeError(f"{name} is {array.dtype}; {kernel.name} takes {_DTYPES[dtype]}"
+                        f"{', because JAX traces it and hides its values' if traced else ''}")
     fits = len(array.shape) == len(shape) and all(
         have == (size_of(want, sizes, have) if isinstance(want, str) else want)
         for want, have in zip(shape, array.shape))
@@ -257,6 +259,8 @@ def call(kernel: Kernel, q: Any, k: Any, v: Any, seed: int | None, out: Any, thr
                             "the mask")
         if not p.shape and _is_number(value):
             value = jnp.asarray(value, _DTYPES[p.dtype])
+        if p.dtype == "i32" and not isinstance(value, jax.core.Tracer):
+            value = narrowed(p.keyword, value)
         _check(kernel, sizes, p.keyword, value, p.dtype, p.shape)
         parameters.append(jnp.asarray(value))
     return _function(kernel)(q, jnp.asarray(k), jnp.asarray(v), *parameters, _positions(start, sizes["B"]))

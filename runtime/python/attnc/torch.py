@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 from . import _autograd
 from . import _kernel as _kernels
 from . import _tensors
-from ._arrays import (_HALVES, _INTEGERS, _OTHER_NAMES, _has_tangent, _is_number, heads_of_result, named, row_units,
+from ._arrays import (_HALVES, _INTEGERS, _OTHER_NAMES, _has_tangent, _is_number, heads_of_result, named, narrowed, row_units,
                       words_of_heads)
 from ._autograd import OF_PARALLEL, Kept, Way, is_undisturbed, parallel, rows_of, saved_size, within
 from ._call import MaskTiles
@@ -50,8 +50,8 @@ def _text_as(name: str, dtype: str) -> str:
 
 def _given(kernel: Kernel, parameters: Sequence[Optional[Tensor]], tables: Sequence[Optional[Tensor]] = (),
            start: Optional[Tensor] = None) -> Mapping[str, Any]:
-    given: dict[str, Any] = {p.name: None if value is None else value.detach()
-                             for p, value in zip(kernel.parameters, parameters)}
+    given: dict[str, Any] = {p.name: value if value is None else narrowed(p.keyword, value) if p.dtype == "i32" else
+                             value.detach() for p, value in zip(kernel.parameters, parameters)}
     for p, table in zip(kernel.parameters, tables):
         if table is not None:
             given[p.name] = MaskTiles(given[p.name], table)
@@ -472,6 +472,8 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
                                                             None if given is kernel._none else given)
         if repeated is not None:
             return repeated
+    if parallel.now is None and any(p.dtype == "i32" for p in kernel.parameters):
+        given = {**given, **{p.name: narrowed(p.keyword, given[p.name]) for p in kernel.parameters if p.dtype == "i32"}}
     key: Any = None
     if out is None and threads is None and is_undisturbed() and not torch.is_autocast_enabled("cpu"):
         key = _autograd.key_of(kernel, q, k, v, given, seed)
