@@ -65,7 +65,6 @@ OF_PAIRS = ('T5', 'Bart', 'Whisper')           # models with an encoder and a de
 OF_ONE_PASS = ('Bert', 'ViT')                  # models that generate nothing
 CONFIGS = {'Gemma3': 'Gemma3TextConfig'}
 KINDS = ('attnc', 'sdpa', 'eager')
-replaced = {}                                  # {(modeling module, name): attnc's function}
 
 
 def command_line():
@@ -105,10 +104,10 @@ class Subject:
         config._attn_implementation = kind
         torch.manual_seed(0)
         self.model = getattr(transformers, class_name)(config).eval().to(getattr(torch, options.dtype))
-        self.module = sys.modules[type(self.model).__module__]
         if kind == 'attnc':
             import attnc.transformers
-            attnc.transformers.recurrent.extend(self.module)
+            if name == 'Mamba2':
+                attnc.transformers.prepare(self.model)
         self.prompt_time = self.token_time = self.step_time = None
         self.logits = None
 
@@ -136,18 +135,9 @@ class Subject:
             made = transformers.DynamicCache(config=self.model.config)
         return {argument: made}
 
-    def use(self):
-        """Lets the functions of linear recurrences be those of this implementation: all models of a kind share them."""
-        for name, function in list(vars(self.module).items()):
-            if hasattr(function, 'of_attnc'):
-                replaced[self.module, name] = function
-        for (module, name), function in replaced.items():
-            setattr(module, name, function if self.kind == 'attnc' else function.__wrapped__)
-
     def round(self):
         """Measures a prompt and tokens after it, once."""
         import torch
-        self.use()
         one = torch.full((1, 1), 7)
         given, more = self.inputs(), {}
         if self.name not in OF_ONE_PASS:
@@ -174,7 +164,6 @@ class Subject:
     def train(self):
         """Measures forward and backward, once."""
         import torch
-        self.use()
         given = self.inputs()
         if self.name in OF_PAIRS:
             given['decoder_input_ids'] = torch.full((1, 64), 7)

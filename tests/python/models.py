@@ -36,6 +36,8 @@ MODELS = {
     'Mpt': ('MptForCausalLM', dict(d_model=32, n_heads=4, n_layers=2, vocab_size=100, max_seq_len=80)),
     'Falcon': ('FalconForCausalLM', dict(vocab_size=100, hidden_size=32, num_hidden_layers=2, num_attention_heads=4)),
     'Bloom': ('BloomForCausalLM', dict(vocab_size=100, hidden_size=32, n_layer=2, n_head=4)),
+    'Mamba2': ('Mamba2ForCausalLM', dict(num_heads=4, head_dim=6, vocab_size=100, hidden_size=12, state_size=8,
+                                         num_hidden_layers=2, expand=2, n_groups=2, chunk_size=32)),
     'Qwen3Next': ('Qwen3NextForCausalLM', dict(GROUPED, head_dim=8, num_experts=4, num_experts_per_tok=2,
                                                moe_intermediate_size=16, shared_expert_intermediate_size=16,
                                                linear_num_value_heads=4, linear_num_key_heads=2, linear_key_head_dim=8,

@@ -58,6 +58,14 @@ def is_undisturbed() -> bool:
         return False
 
 
+def is_traced() -> bool:
+    """Returns True in a graph of torch.compile or torch.export. torch.compiler.is_compiling() is also True in all other
+    threads while one of them compiles."""
+    if torch.compiler.is_dynamo_compiling():
+        return True
+    return torch.compiler.is_compiling() and torch._C._len_torch_dispatch_stack() > 0  # export traces with such modes
+
+
 class Kept(Saved):
     """A Saved whose memory is a tensor, because autograd stores tensors from forward to backward."""
 

@@ -1,18 +1,18 @@
 """The attention of models of transformers: the specs that serve them, and the function that calls their kernels."""
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import warnings
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import torch
 from torch import Tensor
 
+from ._autograd import is_traced
 from ._compiler import Source
 from ._kernel import Kernel
-from ._model_call import again, run, run_differentiable
+from ._model_call import again, noted, run, run_differentiable
 from ._model_mask import bounded, FAR, Mask
 from ._traits import _Axes, Traits, spec_of
 from .torch import _NARROW, _WORDS, _constant, _constant_size, _forward, _is_eager, _kernel_of, drawn_seed
@@ -47,24 +47,6 @@ def _kernel_for(traits: Traits, head_dim: int, value_dim: int, dtype: torch.dtyp
 
 _constant(_text)
 _constant(_names)
-
-# ---- kernels compiled ahead
-
-_wanted: Optional[Set[Tuple[str, bool]]] = None  # a set while calls are only noted, not computed
-
-
-@contextlib.contextmanager
-def noting() -> Iterator[Set[Tuple[str, bool]]]:
-    """Makes a context in which attention computes nothing. Yields the set of kernels that calls would use. An entry
-    has a kernel's text, and tells whether gradients are needed."""
-    global _wanted
-    made: Set[Tuple[str, bool]] = set()
-    _wanted = made
-    try:
-        yield made
-    finally:
-        _wanted = None
-
 
 # ---- calls
 
@@ -217,7 +199,7 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
     """Implements AttentionInterface. Returns [batch, positions, heads, size]."""
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     wishes: Optional[_Wishes] = None  # of a call that other layers may repeat
-    if (not dropout and not output_attentions and _wanted is None and not torch.compiler.is_compiling()
+    if (not dropout and not output_attentions and noted() is None and not is_traced()
             and not torch.is_autocast_enabled("cpu")):
         # plans of longer calls would keep their large position_bias
         if attention_mask is None and (position_bias is None or query.shape[2] == 1) and query.is_cpu:
@@ -250,7 +232,7 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
     traits = Traits(softcap is not None, s_aux is not None, added and added.axes, mask.ids is not None,
                     mask.kept is not None, seen, dropout, added is not None and added.narrow)
     query, key, value = [a if a.stride(-1) == 1 else a.contiguous() for a in (query, key, value)]
-    if _wanted is None and not torch.compiler.is_compiling():
+    if noted() is None and not is_traced():
         tensors = [query, key, value, *[a for a in numbers.values() if isinstance(a, Tensor)]]
         if _is_eager(*tensors):
             kernel, names = _kernel_for(traits, query.shape[3], value.shape[3], query.dtype)
@@ -271,8 +253,9 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
 
 def _call(text: str, query: Tensor, key: Tensor, value: Tensor, numbers: Dict[str, Any], drops: bool) -> Tensor:
     """Calls the kernel by an operator, and returns its result with heads after positions."""
-    if _wanted is not None:
-        _wanted.add((text, query.requires_grad or key.requires_grad or value.requires_grad))
+    found = noted()
+    if found is not None:
+        found.add((text, query.requires_grad or key.requires_grad or value.requires_grad, True))
         return query.new_zeros(query.shape[0], query.shape[2], query.shape[1], value.shape[3])
     names, drawn = _names(text), drawn_seed() if drops else None
     tensors = [query, key, value, *(a for a in numbers.values() if isinstance(a, Tensor))]

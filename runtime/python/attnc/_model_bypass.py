@@ -1,15 +1,14 @@
-"""Models whose code computes attention without asking transformers for an implementation. Their modules are extended, so
-that they call attnc if they are given its mask."""
+"""Models whose code computes attention without asking transformers for an implementation. Their layers are extended
+(_model_layers.py), so that they call attnc if they are given its mask."""
 from __future__ import annotations
 
 import functools
 import importlib
 import sys
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional
 
 from torch import Tensor, nn
 
-from . import _model_recurrent as recurrent
 from ._model_attention import attention
 from ._model_mask import Mask
 
@@ -66,25 +65,7 @@ def _modeling(name: str) -> Any:
     return importlib.import_module(f"transformers.models.{name}.modeling_{name}")
 
 
-_EXTENDED: Dict[str, Tuple[str, Callable[..., Any]]] = {
-    "mpt": ("MptAttention", _mpt), "bloom": ("BloomAttention", _bloom), "falcon": ("FalconAttention", _falcon)}
-
-
-def _follows(model_type: str) -> bool:
-    """Extends the attention of models of this type. Returns False if _EXTENDED does not have the type."""
-    if model_type not in _EXTENDED:
-        return False
-    name, function = _EXTENDED[model_type]
-    kind = getattr(_modeling(model_type), name)
-    original = kind.forward
-    if getattr(original, "of_attnc", False):
-        return True
-
-    def forward(self: Any, *words: Any, **more: Any) -> Any:
-        return function(self, original, *words, **more)
-    forward.of_attnc = True  # type: ignore[attr-defined]
-    kind.forward = forward
-    return True
+EXTENDED: Dict[str, Callable[..., Any]] = {"MptAttention": _mpt, "BloomAttention": _bloom, "FalconAttention": _falcon}
 
 
 def extend() -> None:
@@ -94,19 +75,23 @@ def extend() -> None:
         classes["attnc"] = classes["eager"]
 
 
+def module_of(config: Any) -> Any:
+    """Returns the modeling module for a class of configs of transformers, or None."""
+    name = config.__module__
+    if not name.startswith("transformers.models."):
+        return None
+    return sys.modules.get(name.replace("configuration_", "modeling_"))
+
+
 @functools.lru_cache(maxsize=None)
 def reason(config: Any, model_type: str) -> str:
     """Returns the reason why attnc does not reach the attention of a model, or "" if it does."""
-    name = config.__module__
-    module = sys.modules.get(name.replace("configuration_", "modeling_"))
-    if not name.startswith("transformers.models.") or module is None:
+    module = module_of(config)
+    if module is None or hasattr(module, "ALL_ATTENTION_FUNCTIONS"):
         return ""
-    recurrent.extend(module)
-    if hasattr(module, "ALL_ATTENTION_FUNCTIONS"):
-        return ""
-    own = any(isinstance(kind, type) and issubclass(kind, nn.Module) and kind.__module__ == module.__name__
-              and "Attention" in kind.__name__ for kind in vars(module).values())
-    if not own or _follows(model_type):  # a model that consists of other models has no attention
+    own = [name for name, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, nn.Module)
+           and kind.__module__ == module.__name__ and "Attention" in name]
+    if not own or EXTENDED.keys() & {*own}:  # a model that consists of other models has no attention
         return ""
     return (f"{model_type}: transformers computes the attention of this model in separate code, which "
             "attn_implementation='attnc' does not reach; load it with attn_implementation='eager'")

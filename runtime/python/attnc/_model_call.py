@@ -3,15 +3,46 @@ a record of a call (tensors.c): they differ in arrays, in the number of keys, an
 grow with each token where a cache joins tensors."""
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional
+import contextlib
+import threading
+from typing import Any, Iterator, Mapping, Optional, Set, Tuple
 
 import torch
 from torch import Tensor
 
 from . import _autograd
 from ._arrays import heads_of_result
+from ._autograd import is_traced
 from ._kernel import Kernel
 from ._repeat import _Again
+
+
+_Kernels = Set[Tuple[str, bool, bool]]
+
+
+class _Noting(threading.local):
+    kernels: Optional[_Kernels] = None
+
+
+_noting = _Noting()
+
+
+@contextlib.contextmanager
+def noting() -> Iterator[_Kernels]:
+    """Makes a context in which attention in this thread computes nothing, and recurrences use no kernels. Yields the set of
+    kernels that calls would use. An entry has a kernel's text, and tells whether gradients are needed, and whether calls
+    fail without the kernel."""
+    before, made = _noting.kernels, set()  # type: Optional[_Kernels], _Kernels
+    _noting.kernels = made
+    try:
+        yield made
+    finally:
+        _noting.kernels = before
+
+
+def noted() -> Optional[_Kernels]:
+    """Returns the set of the innermost noting() of this thread, or None. Graphs of torch.compile always compute."""
+    return None if is_traced() else _noting.kernels
 
 
 def again(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mapping[str, Any]) -> Optional[Tensor]:

@@ -8,7 +8,7 @@ from typing import Any, Dict, NoReturn, Optional, Tuple, Union
 import torch
 from torch import Tensor
 
-from ._autograd import is_undisturbed
+from ._autograd import is_traced, is_undisturbed
 
 FAR = 1 << 30  # a distance that no query has from a key
 _utils: Any = importlib.import_module("transformers.masking_utils")
@@ -95,7 +95,7 @@ class Mask:
 def bounded(batch: int, n_q: int, n_k: int, at: Any, left: int, right: int) -> Mask:
     """Returns a mask without arrays. Calls with the same sizes share it, so the layers of a model share its plans."""
     sizes = batch, n_q, n_k, at, left, right
-    shares = type(at) is int and not torch.compiler.is_compiling() and is_undisturbed()
+    shares = type(at) is int and not is_traced() and is_undisturbed()
     if not shares or torch._C._len_torch_function_stack():
         return Mask(*sizes)
     return _shared(*sizes, torch.is_inference_mode_enabled())
@@ -144,7 +144,7 @@ class _Told:
         if function is _utils.bidirectional_mask_function:
             return
         # torch.compile does not show what a function has captured
-        if torch.compiler.is_compiling() or getattr(function, "__module__", None) != _utils.__name__:
+        if is_traced() or getattr(function, "__module__", None) != _utils.__name__:
             raise Unknown
         name = function.__qualname__.partition(".")[0]
         if name == "and_masks":
@@ -223,7 +223,7 @@ def mask(batch_size: int, q_length: int, kv_length: int, q_offset: Union[int, Te
         of_token = q_length == 1 and ids is None  # plans of longer calls would keep their large arrays
         return bounded(*sizes, at, told.left, told.right) if of_token else Mask(
             *sizes, at, told.left, told.right, ids=ids)
-    runs = None if torch.compiler.is_compiling() else _runs(kept)
+    runs = None if is_traced() else _runs(kept)
     if runs is None:
         return Mask(*sizes, at, told.left, told.right, kept=kept, ids=ids)
     return Mask(*sizes, at, told.left, told.right, *runs, ids=ids)
@@ -236,5 +236,5 @@ def _kept_keys(attention_mask: Optional[Tensor], n_k: int, offset: int) -> Optio
     kept = attention_mask.to(torch.bool)[:, offset:offset + n_k]
     if kept.shape[-1] < n_k:
         kept = torch.nn.functional.pad(kept, (0, n_k - kept.shape[-1]))
-    return None if not torch.compiler.is_compiling() and bool(kept.all()) else kept
+    return None if not is_traced() and bool(kept.all()) else kept
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
+import types
 import warnings
 from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
@@ -12,8 +14,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from . import _model_convolution, _model_token
+from ._autograd import is_traced
 from ._compiler import CompilerError, Source
-from ._model_call import run, run_differentiable
+from ._model_call import noted, run, run_differentiable
 from ._traits import recurrent_spec
 from .torch import _constant, _constant_size, _forward, _is_eager, _kernel_of
 
@@ -73,7 +76,7 @@ def _call(rule: Rule, query: Tensor, key: Tensor, value: Tensor, gate: Tensor, r
     query, key, value = ((a if a.stride(-1) == 1 else a.contiguous()).transpose(1, 2) for a in (query, key, value))
     arrays = [given[name] for name in _names(text)]
     needs = torch.is_grad_enabled() and any(a.requires_grad for a in (query, key, value, *arrays))
-    if not torch.compiler.is_compiling() and _is_eager(query, key, value, *arrays):
+    if not is_traced() and _is_eager(query, key, value, *arrays):
         call: Callable[..., Optional[Tensor]] = run_differentiable if needs else run
         result = call(_kernel_of(text), query, key, value, given)
         if result is not None:
@@ -112,9 +115,13 @@ def recurrence(rule: Rule, query: Tensor, key: Tensor, value: Tensor, gate: Tens
 
 def _fits(rule: Rule, key: Tensor, value: Tensor, *arrays: Any) -> bool:
     """Returns True if a kernel computes a call with these keys [B, n, …, D], values [B, n, H, E] and other arrays."""
-    return (key.shape[1] >= _SHORT
-            and all(a is None or a.device.type == "cpu" and a.dtype != torch.float64 for a in (key, value, *arrays))
-            and _compiles(tuple(rule), _constant_size(key.shape[-1]), _constant_size(value.shape[-1])))
+    if any(a is not None and (a.device.type != "cpu" or a.dtype == torch.float64) for a in (key, value, *arrays)):
+        return False
+    sizes, found = (_constant_size(key.shape[-1]), _constant_size(value.shape[-1])), noted()
+    if found is not None:
+        needs = torch.is_grad_enabled() and any(a is not None and a.requires_grad for a in (key, value, *arrays))
+        found.add((_text(tuple(rule), *sizes), needs, False))
+    return found is None and key.shape[1] >= _SHORT and _compiles(tuple(rule), *sizes)
 
 
 def _delta(original: Callable[..., Any], by_element: bool) -> Callable[..., Any]:
@@ -164,7 +171,7 @@ def _space(original: Callable[..., Any], _: bool) -> Callable[..., Any]:
 
 
 # {function of a modeling module: (what makes its replacement, whether each element of a key has its own decay)}
-_REPLACED: Dict[str, Tuple[Callable[..., Any], bool]] = {
+REPLACED: Dict[str, Tuple[Callable[..., Any], bool]] = {
     "torch_chunk_gated_delta_rule": (_delta, False), "chunk_kimi_delta_attention": (_delta, True),
     "mamba2_chunk_scan": (_space, False), "torch_recurrent_gated_delta_rule": (_model_token.delta, False),
     "recurrent_kimi_delta_attention": (_model_token.delta, True),
@@ -172,13 +179,15 @@ _REPLACED: Dict[str, Tuple[Callable[..., Any], bool]] = {
     "causal_conv1d_fn": (_model_convolution.whole, False), "causal_conv1d_update": (_model_convolution.token, False)}
 
 
-def extend(module: Any) -> None:
-    """Lets the layers of a modeling module use kernels for prompts and for training, fewer passes over the state for
-    single tokens, and faster convolutions."""
-    for name, (replacement, by_element) in _REPLACED.items():
-        original: Any = getattr(module, name, None)
-        if original is None or getattr(original, "of_attnc", False):
-            continue
-        made: Any = replacement(original, by_element)
-        made.of_attnc = True
-        setattr(module, name, made)
+@functools.lru_cache(maxsize=None)
+def with_kernels(module: Any) -> Any:
+    """Returns a copy of a modeling module, whose functions use kernels for prompts and for training, fewer passes over the
+    state for single tokens, and faster convolutions."""
+    made = types.ModuleType(f"{__package__}.with_kernels.{module.__name__}")
+    vars(made).update((name, value) for name, value in vars(module).items()
+                      if name not in ("__name__", "__file__", "__spec__", "__loader__", "__cached__"))
+    for name, (replacement, by_element) in REPLACED.items():
+        if hasattr(module, name):
+            setattr(made, name, replacement(getattr(module, name), by_element))
+    sys.modules[made.__name__] = made  # torch.compile looks up the globals of functions there
+    return made

@@ -6,12 +6,14 @@ import inspect
 import json
 import math
 import sys
+import threading
 from typing import Any, Dict, Generic, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from ._autograd import is_traced
 from ._compiler import Source, Spec, settings_of
 from ._kernel import Kernel
 from ._mask import Unreadable, Visible, difference
@@ -161,6 +163,7 @@ def _refuse_dropout(drops: bool) -> None:
 
 # ---- the report about a model
 
+_lock = threading.RLock()  # held while a report changes, because several threads may run the model
 
 class Replacement(Generic[_Model]):
     """The result of replace() for `model`. A module that calls scaled_dot_product_attention is listed after its first
@@ -174,19 +177,24 @@ class Replacement(Generic[_Model]):
         self.replaced: List[str] = []
         self.left: Dict[str, str] = {}
         self._names = {module: name for name, module in model.named_modules()}
-        self._originals: List[Tuple[nn.Module, str, nn.Module]] = []
+        self._undone = False  # modules and a forward() that others hold, too, then do what they did before
+        self._swaps: List[Tuple[nn.Module, str, nn.Module, nn.Module]] = []  # a parent, a name, its module before and now
         self._waiting: Dict[str, None] = {}  # names of modules without a call so far
         self._unsaid: Dict[str, List[str]] = {}  # messages to print after this call
 
     def undo(self) -> _Model:
-        """Restores the model's own attention, and returns the model."""
-        for parent, name, original in self._originals:
-            setattr(parent, name, original)
+        """Restores the model's own attention, and returns the model. Calling it twice is harmless. If other code
+        has put another module in place of a replaced one, that stays."""
+        self._undone = True
+        for parent, name, original, made in self._swaps:
+            if parent._modules.get(name) is made:
+                setattr(parent, name, original)
         forward = self.model.__dict__.get("forward")
-        if isinstance(forward, _Forward):
+        if isinstance(forward, _Forward) and forward.report is self:
             forward.remove()
-        self._originals, self.replaced, self.left = [], [], {}
-        self._waiting.clear()
+        with _lock:
+            self._swaps, self.replaced, self.left = [], [], {}
+            self._waiting.clear()
         return self.model
 
     def __repr__(self) -> str:
@@ -201,14 +209,15 @@ class Replacement(Generic[_Model]):
     @_apart  # type: ignore[untyped-decorator]
     def _note(self, name: str, why: str) -> None:
         """Records a call from module `name`. `why` is the reason why it does not use the spec, or "" if it does."""
-        self._waiting.pop(name, None)
-        before = self.left.get(name, "")
-        if not why and name not in self.replaced:
-            self.replaced.append(name)
-            self._unsaid.setdefault("", []).append(name)
-        elif why and why not in before:
-            self.left[name] = f"{before}; {why}" if before else why
-            self._unsaid.setdefault(why, []).append(name)
+        with _lock:
+            self._waiting.pop(name, None)
+            before = self.left.get(name, "")
+            if not why and name not in self.replaced:
+                self.replaced.append(name)
+                self._unsaid.setdefault("", []).append(name)
+            elif why and why not in before:
+                self.left[name] = f"{before}; {why}" if before else why
+                self._unsaid.setdefault(why, []).append(name)
 
     @_apart  # type: ignore[untyped-decorator]
     def _caller(self) -> str:
@@ -226,11 +235,12 @@ class Replacement(Generic[_Model]):
     def _settle(self) -> None:
         """Runs after a call of the model. Records modules that did not call scaled_dot_product_attention, and prints
         messages."""
-        for name in list(self._waiting):
-            self._note(name, "it does not call scaled_dot_product_attention")
-        for why, names in self._unsaid.items():
+        with _lock:
+            for name in list(self._waiting):
+                self._note(name, "it does not call scaled_dot_product_attention")
+            unsaid, self._unsaid = self._unsaid, {}
+        for why, names in unsaid.items():
             _say(f"left as it was, in this call: {', '.join(names)}: {why}" if why else f"replaced: {', '.join(names)}")
-        self._unsaid = {}
 
 
 def _say(text: str) -> None:
@@ -263,7 +273,7 @@ class _Attend:
     def __call__(self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor] = None,
                  dropout_p: float = 0.0, is_causal: bool = False, scale: Optional[float] = None,
                  enable_gqa: bool = False) -> Tensor:
-        compiles, shaped = torch.compiler.is_compiling(), self.shaped
+        compiles, shaped = is_traced(), self.shaped
         if compiles and attn_mask is not None:
             if dropout_p == 0 and not attn_mask.requires_grad:
                 made: Tensor = _attend_by_mask(shaped.name, shaped.ignores, shaped.seed, query, key, value, attn_mask,
@@ -355,13 +365,12 @@ class _Forward:
             self.model.__dict__["forward"] = self.before
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not torch.compiler.is_compiling():
-            return self._eagerly(*args, **kwargs)
-        nn.functional.scaled_dot_product_attention = _Attend(self.shaped, self.report)
-        try:
+        if self.report._undone:
             return self._original(*args, **kwargs)
-        finally:
-            nn.functional.scaled_dot_product_attention = _sdpa
+        if not is_traced():
+            return self._eagerly(*args, **kwargs)
+        with _Swap(_Attend(self.shaped, self.report)):
+            return self._original(*args, **kwargs)
 
     @_apart  # type: ignore[untyped-decorator]
     def _eagerly(self, *args: Any, **kwargs: Any) -> Any:
@@ -416,6 +425,9 @@ class MultiheadAttention(nn.MultiheadAttention):
                 need_weights: bool = True, attn_mask: Optional[Tensor] = None, average_attn_weights: bool = True,
                 is_causal: bool = False) -> Tuple[Tensor, Optional[Tensor]]:
         """Does what nn.MultiheadAttention.forward() does."""
+        if self._report._undone:
+            return self.plain().forward(query, key, value, key_padding_mask, need_weights, attn_mask,
+                                        average_attn_weights, is_causal)
         alone = query.dim() == 2
         arrays: Sequence[Tensor] = (query, key, value)
         if alone:
@@ -428,7 +440,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         q, k, v = (nn.functional.linear(a, w, b).view(*a.shape[:2], self.num_heads, self.head_dim).transpose(1, 2)
                    for a, w, b in zip(arrays, weights, biases))
         why = _why_not_of_heads(self, q, k, key_padding_mask, attn_mask)
-        if not torch.compiler.is_compiling():
+        if not is_traced():
             self._report._note(self._name, why)
         if why:
             return self.plain().forward(query, key, value, key_padding_mask, need_weights, attn_mask,
@@ -441,7 +453,7 @@ class MultiheadAttention(nn.MultiheadAttention):
 def _why_not_of_heads(module: MultiheadAttention, q: Tensor, k: Tensor, padding: Optional[Tensor],
                       attn_mask: Optional[Tensor]) -> str:
     """Returns the reason why a module's heads cannot use the spec in this call, or "" if they can."""
-    if torch.compiler.is_compiling() and (padding is not None or attn_mask is not None):
+    if is_traced() and (padding is not None or attn_mask is not None):
         raise NotImplementedError("torch.compile cannot compare the mask of an nn.MultiheadAttention with a spec; "
                                   "call undo() of the result of replace() to restore the module")
     kept: Optional[Tensor] = None
@@ -494,8 +506,9 @@ def replace(model: _Model, spec: Spec | Kernel, set: Mapping[str, Any] | None = 
             continue
         parent, _, own = name.rpartition(".")
         holder = model.get_submodule(parent)
-        setattr(holder, own, MultiheadAttention.of(module, shaped, report, name))
-        report._originals.append((holder, own, module))
+        made = MultiheadAttention.of(module, shaped, report, name)
+        setattr(holder, own, made)
+        report._swaps.append((holder, own, module, made))
         report.replaced.append(name)
     for name, module in _candidates(model):
         kind = getattr(getattr(module, "config", getattr(model, "config", None)), "_attn_implementation", "sdpa")

@@ -120,9 +120,9 @@ class Replaced:
     def __init__(self) -> None:
         self._active = True
         with _lock:
-            _operators.users += 1
-            if _operators.users == 1:
+            if not _operators.users:
                 _operators.replace()
+            _operators.users += 1
 
     def undo(self) -> None:
         """Ends this use of attnc. Calling it twice is harmless."""
@@ -152,6 +152,7 @@ class _Operators:
         self.kept: list[Any] = []  # kernels, which the library uses from then on
 
     def replace(self) -> None:
+        self.failed.clear()  # there may be a C compiler now
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PyTorch warns of the first operator that is replaced in a process
             first = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]

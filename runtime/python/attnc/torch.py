@@ -17,7 +17,7 @@ from . import _kernel as _kernels
 from . import _tensors
 from ._arrays import (_HALVES, _INTEGERS, _OTHER_NAMES, _has_tangent, _is_number, heads_of_result, named, narrowed, row_units,
                       words_of_heads)
-from ._autograd import OF_PARALLEL, Kept, Way, is_undisturbed, parallel, rows_of, saved_size, within
+from ._autograd import OF_PARALLEL, Kept, Way, is_traced, is_undisturbed, parallel, rows_of, saved_size, within
 from ._call import MaskTiles
 from ._compiler import Source, Spec, settings_of
 from ._kernel import Kernel, _of_formula, _of_source, _sole_subscripts, kernel as _kernel
@@ -465,7 +465,7 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
     """Implements Kernel.__call__ for tensors."""
     if v is None:
         v = _values(kernel, k, v)
-    if torch.compiler.is_compiling():
+    if is_traced():
         return _call(kernel, None, q, k, v, seed, out, threads, given)
     if out is None and threads is None and seed is None and kernel._records[0]:
         repeated: Optional[Tensor] = _autograd.library.call(kernel._records[0], q, k, v,
@@ -491,7 +491,7 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
 def _call(kernel: Kernel, key: Any, q: Tensor, k: Any, v: Any, seed: Optional[int], out: Any, threads: Optional[int],
           given: Mapping[str, Any]) -> Tensor:
     """Checks a call, and makes it. It is kept by the key if it has one (_autograd.py)."""
-    if torch.compiler.is_compiling():
+    if is_traced():
         _refuse_tangents(kernel.name, q, k, v, *given.values())
     _on_the_cpu(kernel, q=q, k=k, v=v, **{p.keyword: given[p.name] for p in kernel.parameters})
     stored = kernel._binding.takes_stored  # its keys and values stay as they are
@@ -504,14 +504,14 @@ def _call(kernel: Kernel, key: Any, q: Tensor, k: Any, v: Any, seed: Optional[in
     parameters, tables = _as_tensors(kernel, [given[p.name] for p in kernel.parameters])
     _check_parameters(kernel, parameters, tables)
     start = _positions(given.get("query_start"), q.shape[0])
-    if not torch.compiler.is_compiling() and _have_tangents(q, k, v, *parameters):
+    if not is_traced() and _have_tangents(q, k, v, *parameters):
         if out is not None or threads is not None:
             raise ValueError(f"{kernel.name}: out= and threads= are for calls without tangents")
         return _call_with_tangents(kernel, q, k, v, parameters, tables, start, seed)
     differentiable = torch.is_grad_enabled() and any(
         isinstance(a, Tensor) and a.requires_grad for a in (q, k, v, *parameters))
     if out is not None or threads is not None:
-        if not torch.compiler.is_compiling() and parallel.now is not None:
+        if not is_traced() and parallel.now is not None:
             raise ValueError(f"{kernel.name}: ContextParallel takes no out= and no threads=")
         if differentiable:
             raise ValueError(f"{kernel.name}: out= and threads= are for calls without gradients; torch.no_grad() makes "
@@ -527,7 +527,7 @@ def _call(kernel: Kernel, key: Any, q: Tensor, k: Any, v: Any, seed: Optional[in
         if _autograd.library is not None and known is not None and seed is None:
             _autograd.library.keep(kernel._records[0], known, (q, k, v), given, known.empty_of(q))
         return result
-    if not differentiable and not torch.compiler.is_compiling() and _is_eager(q, k, v, *parameters):
+    if not differentiable and not is_traced() and _is_eager(q, k, v, *parameters):
         return _directly(kernel, q, k, v, _given(kernel, parameters, tables, start), seed)
     return _forward(  # type: ignore[no-any-return]
         kernel._text, q, k, v, parameters, tables, start, seed, differentiable, None)[0]
@@ -560,7 +560,7 @@ def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arra
                  seed: Optional[int], out: Any,
                  threads: Optional[int]) -> Tensor:
     """Implements attnc.attention() for tensors. A graph contains the text of the kernel."""
-    if torch.compiler.is_compiling() and out is None and threads is None:
+    if is_traced() and out is None and threads is None:
         _refuse_tangents("attention", q, k, v)
         *words, head_dim, value_dim, dtype, scaled = formula
         formula = (*words, _constant_size(head_dim), _constant_size(value_dim), dtype, scaled)
@@ -576,7 +576,7 @@ def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arra
 def _call_text(text: str, q: Tensor, k: Tensor, v: Optional[Tensor], parameters: Sequence[Optional[Tensor]],
                seed: Optional[int] = None) -> Tensor:
     """Calls the kernel that this text names. In a graph, calls the operator."""
-    if not torch.compiler.is_compiling():
+    if not is_traced():
         kernel = _kernel_of(text)
         kernel._check_values(v)
         given = {p.name: value for p, value in zip(kernel.parameters, parameters)} if any(
