@@ -264,8 +264,10 @@ void emit_header(const struct emission *p, const char *command, struct text *out
         "   even if OpenMP's default has changed since. Put the number into problem->workspace_bytes, so that "
         "_forward\n"
         "   can check it. Returns 0 for NULL. */\n",
-        emit_by_length(p->version, p->versions) ? ", and for all problems with fewer keys" : "",
-        emit_by_length(p->version, p->versions) ? "" : ", not on the lengths");
+        !emit_by_length(p->version, p->versions) ? ""
+        : p->prefixes ? ", and for all problems with fewer keys and no more queries than keys"
+                      : ", and for all problems with fewer keys",
+        emit_by_length(p->version, p->versions) || p->prefixes + p->corrects ? "" : ", not on the lengths");
     text_add(out, "size_t %s_workspace(const struct attn_problem *problem);\n", name);
     text_add(out,
              "/* Computes out%s. Returns 0 or a negative ATTN_E… (see %s).\n"

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """Compares decays with sums in float64, for long sequences and for resets, whose logarithm is -infinity."""
+import json
 import os
 import sys
 
@@ -232,6 +233,24 @@ def lanes(folder, suite, name):
     return 'largest error %.2g of the largest result' % worst
 
 
+WORKSPACES = {   # Each value is (other keys of a spec with a decay of each element, lengths with equal workspaces)
+    'linear': ({'algorithm': 'linear'}, (100, 3000)), 'delta': ({'delta': {'rate': 0.25}}, (100, 3000)),
+    'both': ({}, (2000, 6000)), 'backward': ({'algorithm': 'linear', 'emit': ['forward', 'backward']}, (100, 3000))}
+
+
+def workspace(folder, suite, name):
+    """A chunk has its own sums of logarithms, so the workspace of forward does not grow with the length."""
+    more, lengths = WORKSPACES[name]
+    with open(folder + '/k.yaml', 'w') as f:
+        yaml.safe_dump(spec_of('linear', True, ['forward']) | {'algorithm': 'auto', 'shape': {'head_dim': 16}} | more, f)
+    done = execute([suite.attnc, 'bench', folder + '/k.yaml', '--lengths', ','.join(map(str, lengths)), '--json', '--time',
+                    '0', '--heads', '2', '--threads', '2'], env=suite.environment | {'ATTNC_CFLAGS': '-O0'})
+    check(done.returncode == 0, done.stderr)
+    bytes_of = [r['workspace_bytes'] for r in json.loads(done.stdout)['results']]
+    check(len(set(bytes_of)) == 1, 'for %s positions, %s bytes' % (lengths, bytes_of))
+    return '%d bytes' % bytes_of[0]
+
+
 def main():
     suite = Suite(__doc__.split('\n')[0])
     suite.environment = quick.environment(suite.folder)
@@ -241,6 +260,7 @@ def main():
     for name in FADING: suite.case('fading/' + name, fading, suite, name)
     suite.case('fading/skipped', skipped, suite)
     for name in LANES: suite.case('lanes/' + name, lanes, suite, name)
+    for name in WORKSPACES: suite.case('workspace/' + name, workspace, suite, name)
     suite.case('long/head', long, suite, False)
     suite.case('long/elements', long, suite, True)
     for name, n in ('slow', 50000), ('fast', 999), ('resets', 10000):

@@ -248,7 +248,7 @@ static size_t shared_bytes(const struct attn_problem *problem)
     bytes = bytes_plus(bytes, prefix_gradients_bytes(problem));
 #endif
 #if SHARED
-    bytes = bytes_plus(bytes, call_bytes(problem));
+    bytes = bytes_plus(bytes, call_bytes(problem, problem));
 #endif
     return bytes;
 }
@@ -465,7 +465,7 @@ GRADIENTS_UNUSED
     if (error) return error;
 #endif
 #if PREFIX_SUMS
-    unsigned char *const prefix = work - call_bytes(problem);
+    unsigned char *const prefix = work - call_bytes(problem, problem);
     const struct version terms = terms_version();
     if (!runs(&terms)) return ATTN_EMACHINE;
     set_prefix_sums(&call, prefix);

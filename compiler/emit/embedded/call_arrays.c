@@ -199,12 +199,15 @@ static size_t first_bytes_a_thread(void)
     return bytes;
 }
 
-/* Returns the bytes of the workspace that all threads of a call share. */
-static size_t call_bytes(const struct attn_problem *p)
+/* Returns the bytes of the workspace that all threads of a call share. `sums` has the sizes of the prefix sums. It is
+   NULL if the call reads none. */
+static size_t call_bytes(const struct attn_problem *p, const struct attn_problem *sums)
 {
     size_t bytes = 0;
+    (void)p;
+    (void)sums;
 #if PREFIX_SUMS
-    bytes = bytes_plus(bytes, prefix_bytes(p));
+    if (sums) bytes = bytes_plus(bytes, prefix_bytes(sums));
 #endif
 #if TILES
     bytes = bytes_plus(bytes, tiles_bytes(p));
@@ -215,12 +218,55 @@ static size_t call_bytes(const struct attn_problem *p)
     return bytes;
 }
 
+#if PREFIX_SUMS
+/* Returns whether all versions for n_k keys compute the prefix sums that they read, so that the workspace has none. */
+static int own_sums(int64_t n_k)
+{
+#if FEW
+    const struct version few = version(n_k, 0, 0), many = version(n_k, MANY_ROWS, 0);
+#if BY_HEADS
+    if (!version(n_k, MANY_HEADS, 0).own_sums) return 0;
+#endif
+    return few.own_sums && many.own_sums;
+#else
+    return version(n_k).own_sums;
+#endif
+}
+
+/* Returns what call_bytes returns for forward. There is room for the prefix sums of each call with fewer keys, and at
+   most as many queries as keys. */
+static size_t forward_bytes(const struct attn_problem *problem)
+{
+    struct attn_problem sums = *problem;
+#if POSITIONS
+    const int64_t keys = after_keys(problem) ? 0 : FORWARD_KEYS;
+#else
+    const int64_t keys = FORWARD_KEYS;
+#endif
+    if (!own_sums(keys)) return call_bytes(problem, problem);
+    sums.n_k = -1;
+#if SEVERAL
+    static const int64_t from[] = {LENGTHS, INT64_MAX};
+    for (size_t k = 0; k + 1 < sizeof from / sizeof *from; k++) {
+        int64_t last = problem->n_k; /* the last number of keys with the versions for from[k] */
+        for (size_t next = 0; next < sizeof from / sizeof *from; next++)
+            if (from[next] > from[k]) last = min(last, from[next] - 1);
+        if (from[k] <= problem->n_k && !own_sums(from[k])) sums.n_k = max(sums.n_k, last);
+    }
+#endif
+    sums.n_q = min(sums.n_q, sums.n_k);
+    return call_bytes(problem, sums.n_k < 0 ? NULL : &sums);
+}
+
+#else
+static size_t forward_bytes(const struct attn_problem *problem) { return call_bytes(problem, NULL); }
+#endif
 #endif
 size_t SPEC_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
 #if SHARED
-    const size_t shared = call_bytes(problem);
+    const size_t shared = forward_bytes(problem);
     size_t bytes = first_bytes_a_thread();
 #if SEVERAL
     if (max_bytes_a_thread(FORWARD_KEYS) > bytes) bytes = max_bytes_a_thread(FORWARD_KEYS);

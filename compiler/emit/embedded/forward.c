@@ -205,7 +205,13 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
     }
 #endif
 #if SHARED
-    const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
+#if PREFIX_SUMS
+    const struct attn_problem *const sums = this.own_sums ? NULL : &call.p;
+    const size_t shared = call_bytes(&call.p, sums);
+#else
+    const size_t shared = call_bytes(&call.p, NULL);
+#endif
+    const size_t all = problem->workspace_bytes, bytes = bytes_a_thread(&this),
         given = !all ? 0 : all > shared ? all - shared : 1;
     if (!bytes_fit(shared)) return ATTN_ESIZE;
     size_t max_bytes = first_bytes_a_thread();
@@ -249,9 +255,11 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 #if PREFIX_SUMS
     const struct version terms = terms_version();
     if (!runs(&terms)) return ATTN_EMACHINE;
-    set_prefix_sums(&call, first);
-    if (!this.own_sums) failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
-    first += prefix_bytes(&call.p);
+    if (sums) {
+        set_prefix_sums(&call, first);
+        failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+        first += prefix_bytes(&call.p);
+    }
 #endif
 #if CORRECTED
     const struct version correct = correct_version();
@@ -284,7 +292,7 @@ static int decay_sums(const struct attn_problem *problem, const void *params, do
     error = take_params(&call);
     if (error) return error;
 #endif
-    const size_t shared = call_bytes(&call.p), bytes = first_bytes_a_thread();
+    const size_t shared = call_bytes(&call.p, &call.p), bytes = first_bytes_a_thread();
     const struct version terms = terms_version();
     if (!runs(&terms)) return ATTN_EMACHINE;
     if (!bytes_fit(shared)) return ATTN_ESIZE;
