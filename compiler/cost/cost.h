@@ -17,11 +17,6 @@ int64_t crossover_length(const struct compilation *quadratic, const struct compi
 int64_t rows_before_linear(const struct compilation *quadratic, const struct compilation *linear);
 /* Returns the reason why the linear form takes more work at every length, or NULL. */
 const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear);
-/* For a call that visits `visited` pairs:
-   - work_saved_by_bf16 returns the work saved by products in bf16 instead of f32.
-   - work_on_units returns the FLOPs of products on matrix units. */
-double work_saved_by_bf16(const struct compilation *c, const struct problem_size *size, double visited);
-double work_on_units(const struct compilation *c, const struct problem_size *size, double visited);
 /* Returns the work of the linear form for one token of one head: features, the update of the state, and pairs within
    the chunk. */
 double linear_cost(const struct compilation *linear);
@@ -30,20 +25,17 @@ double linear_cost(const struct compilation *linear);
 int64_t chunk_length(double features, double columns, double pair);
 /* Whether the graph computes anything for each pair of query and key. */
 bool graph_has_pairs(const struct graph *g);
-/* - value_work: the work of a value, for one point of the run-time axes of the value and its operands
-   - fold_work: the work per key of adding chunks to the state */
-double value_work(const struct graph *g, const struct value *v);
-double fold_work(const struct compilation *c);
-
 /* The work of one call (count.c). */
 struct counts {
     double pairs;   /* unmasked pairs of all heads. In a linear form, only pairs within a chunk */
     double visited; /* visited pairs */
     double tiles;   /* tiles of keys, counted once for each query that processes them */
     bool exact;     /* all queries were counted. false: some pairs were estimated from neighbouring queries */
-    double flops;   /* useful FLOPs in products, without masked pairs */
+    double flops;   /* useful FLOPs in products, without masked pairs and without what loops compute again */
     double scalars; /* useful scalar operations of maps and reductions */
-    double work;    /* the work of the loops, with masked pairs of visited tiles */
+    double loops;   /* the FLOPs in products of the loops, with masked pairs of visited tiles */
+    double work;    /* the work of the loops */
+    double units;   /* the FLOPs of the loops on matrix units */
     double bytes;   /* bytes moved to and from memory */
     double once;    /* the bytes of all arrays, each moved once */
 };
@@ -62,13 +54,27 @@ void count_work(const struct compilation *c, const struct problem_size *size, in
    does not count. (count.c) */
 uint32_t axes_beside_ids(const struct expr *e);
 
-/* The pairs that the loops visit, from the bounds of the loops (visit.c). If a loop over a sequence is inside
-   another, the outer one counts as queries. */
+/* The operations of a program's loops.
+   - products: the FLOPs of all products and sums: matrix products, the terms of triangular systems, sums of maps over
+     an axis
+   - in_pairs, in_units: those of them that are in pairs of bf16 on vectors, and on matrix units
+   - units: the FLOPs on matrix units, where a number can be a sum of bf16 terms
+   - scalars, functions, randoms: operations of maps, for one element: cheap ones, functions such as exp, random numbers
+   - packed: numbers that are rounded to bf16 for matrix units */
+struct operations {
+    double products, in_pairs, in_units, units, scalars, functions, randoms, packed;
+    bool known; /* used by visit.c */
+};
+/* The pairs and operations of the loops of a program (visit.c). If a loop over a sequence is inside another, the outer one counts as
+   queries. */
 struct visited {
     double pairs; /* visited pairs of all heads and batch entries */
     double tiles; /* tiles of keys, counted once for each query that processes them */
     bool exact;   /* all tiles of queries were counted. false: some were estimated */
+    struct operations operations;
 };
+/* Returns the work of operations on a target. */
+double operations_work(const struct target *t, const struct operations *o);
 void count_visits(const struct loops *l, const struct problem_size *size, struct ids *ids, struct visited *out);
 /* Counts the operations for one pair: *products are the FLOPs of products, *scalars the scalar operations. */
 void count_pair(const struct graph *g, long long *products, long long *scalars);

@@ -29,15 +29,12 @@ struct counter {
     int64_t extent[MAX_AXES];
     double useful[MAX_AXES];    /* the extents of constant axes. Equal features count once */
     const struct expr **needed; /* for each value: the region of its points that are used, or NULL */
-    /* For each value with one point per key: whether a pair needs it, and whether a state needs it. */
-    bool *for_pairs, *for_state;
     int regions;
     struct region {
         const struct expr *where;
         double pairs; /* the number of pairs over all heads of one batch entry */
     } region[MAX_REGIONS];
-    double pairs;   /* pairs in the sums over keys, of all heads and batch entries */
-    double visited; /* visited pairs, of all heads and batch entries */
+    double pairs; /* pairs in the sums over keys, of all heads and batch entries */
     int64_t document;
     int64_t heads; /* the number of heads whose pairs are counted one by one */
     struct key_ranges reach,
@@ -171,11 +168,6 @@ static void find_needed(struct counter *x)
     for (int n = g->values - 1; n >= 0; n--) {
         const struct value *v = &g->value[n];
         if (!x->needed[n]) continue;
-        bool keys_alone = has_axis(v, x->key) && !has_axis(v, x->query), state = is_state(x, v);
-        for (int k = 0; k < v->operands; k++) {
-            x->for_pairs[v->operand[k].of] |= keys_alone ? x->for_pairs[n] : !state;
-            x->for_state[v->operand[k].of] |= keys_alone ? x->for_state[n] : state;
-        }
         if (v->op == GRAPH_MAP) need_operands(x, v, v->expr, x->needed[n]);
         const struct expr *where = v->where ? both(x, x->needed[n], v->where) : x->needed[n];
         for (int k = 0; k < v->operands && v->op != GRAPH_MAP; k++) need(x, v->operand[k].of, where);
@@ -536,21 +528,6 @@ static double used_points(struct counter *x, int n, uint32_t axes)
     return query ? heads_of(x, axes) * (double)x->extent[x->query] : 1;
 }
 
-/* Returns the number of points of value n, along the run-time axes in `axes`, that kernels compute.
-   - Kernels compute all pairs of a visited tile, and both sides of a SELECT.
-   - A value with one point per key is computed for each tile of queries if pairs use it. */
-static double computed_points(struct counter *x, int n, uint32_t axes)
-{
-    const struct value *v = &x->g->value[n];
-    const bool query = goes_over(axes, x->query), key = goes_over(axes, x->key);
-    if (query && key) return x->visited;
-    if (!key) return used_points(x, n, axes);
-    const double once = used_points(x, n, axes), tiles = x->visited / (double)queries_together(x->c);
-    double computed = x->for_state[n] || is_state(x, v) ? once : 0;
-    if (x->for_pairs[n] && !is_state(x, v)) computed += tiles > once ? tiles : once;
-    return computed;
-}
-
 /* ---- totals ---- */
 
 /* Finds the number of pairs in the sums over keys. If there are several sums, the largest number counts. */
@@ -650,9 +627,7 @@ static bool counter_open(struct counter *x, const struct compilation *c, const s
     x->chunk = roles.chunk;
     const size_t values = (size_t)x->g->values;
     x->needed = calloc(values, sizeof *x->needed);
-    x->for_pairs = calloc(2 * values, sizeof *x->for_pairs);
-    if (!x->needed || !x->for_pairs) return false;
-    x->for_state = x->for_pairs + values;
+    if (!x->needed) return false;
     make_ids(x);
     find_useful(x);
     find_needed(x);
@@ -662,7 +637,6 @@ static bool counter_open(struct counter *x, const struct compilation *c, const s
 static void counter_close(struct counter *x)
 {
     free(x->needed);
-    free(x->for_pairs);
     free(x->reach.range);
     free(x->whole.range);
 }
@@ -698,15 +672,13 @@ static void count_loops(const struct compilation *c, const struct problem_size *
     if (counter_open(x, c, size, document)) {
         struct visited visited;
         count_visits(c->loops, size, &x->ids, &visited);
-        out->visited = x->visited = visited.pairs;
+        out->visited = visited.pairs;
         out->tiles = visited.tiles;
-        for (int n = 0; n < x->g->values; n++)
-            if (x->needed[n] && x->g->value[n].operands)
-                out->work += computed_points(x, n, axes_around(&x->g->value[n])) * value_work(x->g, &x->g->value[n]);
-        out->work += fold_work(c) * (double)(size->batch * size->kv_heads * size->n_k);
-        if (loops_paired(c->loops)) out->work -= work_saved_by_bf16(c, size, x->visited);
-        out->bytes = bytes_moved(c, size, x->visited, cache);
-        out->once = bytes_moved(c, size, x->visited, INT64_MAX);
+        out->loops = visited.operations.products;
+        out->units = visited.operations.units;
+        out->work = operations_work(c->target, &visited.operations);
+        out->bytes = bytes_moved(c, size, visited.pairs, cache);
+        out->once = bytes_moved(c, size, visited.pairs, INT64_MAX);
         out->exact &= visited.exact;
     }
     counter_close(x);
@@ -718,6 +690,7 @@ void count_work(const struct compilation *c, const struct problem_size *size, in
     *out = (struct counts){.exact = true};
     count_useful(c, size, document, out);
     count_loops(c, size, document, cache, out);
+    out->flops = fmin(out->flops, out->loops);
 }
 
 void count_parts(const struct call_parts *p, const struct problem_size *size, int64_t document, int threads,
@@ -732,7 +705,9 @@ void count_parts(const struct call_parts *p, const struct problem_size *size, in
         const struct roofline of_part = roofline_of(p->part[k], size, &part, threads, cache);
         out->visited += part.visited;
         out->tiles += part.tiles;
+        out->loops += part.loops;
         out->work += part.work;
+        out->units += part.units;
         out->bytes += part.bytes;
         out->once += part.once;
         out->exact &= part.exact;
@@ -740,6 +715,7 @@ void count_parts(const struct call_parts *p, const struct problem_size *size, in
         roofline->unit_work += of_part.unit_work;
         roofline->bytes += of_part.bytes;
     }
+    out->flops = fmin(out->flops, out->loops);
 }
 
 void count_pair(const struct graph *g, long long *products, long long *scalars)

@@ -54,13 +54,6 @@ static double value_cost(const struct graph *g, const struct roles *roles, const
     return v->operands ? cost : 0;
 }
 
-double value_work(const struct graph *g, const struct value *v)
-{
-    const struct roles none = {.lane = -1, .stream = -1, .chunk = -1, .slices = -1};
-    bool query, key;
-    return value_cost(g, &none, v, &query, &key);
-}
-
 struct work {
     double pair, query, key, state; /* the work for one pair, one query and one key. `state` is not used */
 };
@@ -91,7 +84,7 @@ int64_t keys_of_chunk(const struct compilation *c)
     return 0;
 }
 
-double fold_work(const struct compilation *c)
+static double fold_work(const struct compilation *c)
 {
     double elements = (double)c->separated.features * (double)(c->spec->value_dim + 1),
            chunk = (double)keys_of_chunk(c);
@@ -104,13 +97,6 @@ static double quadratic_cost(const struct compilation *c, double keys)
 {
     struct work work = work_of(c->graph);
     return work.query + keys * (work.pair + work.key / (double)queries_together(c));
-}
-
-/* Returns the number of tokens over all heads: the mean of the numbers of queries and keys. */
-static double tokens_of(const struct problem_size *size)
-{
-    return (double)size->batch * (double)size->kv_heads *
-           ((double)size->members * (double)size->n_q + (double)size->n_k) / 2;
 }
 
 /* The products of bf16 to count.
@@ -167,11 +153,6 @@ static double on_units(const struct compilation *c, bool token, bool terms)
     return products_of_bf16(c->loops, c->loops->body, &want, 0);
 }
 
-double work_on_units(const struct compilation *c, const struct problem_size *size, double visited)
-{
-    return visited * on_units(c, false, true) + tokens_of(size) * on_units(c, true, true);
-}
-
 /* Returns (time of a product of bf16) / (time of the product in f32). */
 static double share_of_f32(const struct target *t, enum target_feature feature)
 {
@@ -193,9 +174,13 @@ static double saved_by_bf16(const struct compilation *c)
     return (others > 0 ? others * (1 - share_of_f32(c->target, TARGET_BF16_PRODUCTS)) : 0) + saved_by_units(c, false);
 }
 
-double work_saved_by_bf16(const struct compilation *c, const struct problem_size *size, double visited)
+double operations_work(const struct target *t, const struct operations *o)
 {
-    return visited * saved_by_bf16(c) + tokens_of(size) * saved_by_units(c, true);
+    double work = o->products + MAP_COST * o->scalars + FUNCTION_COST * o->functions + RANDOM_COST * o->randoms +
+                  PACK_COST * o->packed;
+    if (o->in_pairs > 0) work -= o->in_pairs * (1 - share_of_f32(t, TARGET_BF16_PRODUCTS));
+    if (o->in_units > 0) work += o->units * share_of_f32(t, TARGET_MATRIX_UNITS) - o->in_units;
+    return work;
 }
 
 /* Returns the work of the linear form for one token, in f32. */

@@ -36,7 +36,7 @@ struct roofline roofline_of(const struct compilation *c, const struct problem_si
     }
     double busy = !c->program.linear && tiles > 0 && tiles < threads ? (double)tiles / threads : 1;
     /* counts->work contains the products on matrix units as vector FLOPs. Subtract them. */
-    const double units = work_on_units(c, size, counts->visited);
+    const double units = counts->units;
     const struct rates table = nominal_rates(c->target, c->spec->dtype);
     const double work = units > 0 ? counts->work - units * table.peak / table.units : counts->work;
     return (struct roofline){.work = work / (PRODUCT_SHARE * busy),
