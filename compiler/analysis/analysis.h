@@ -85,6 +85,10 @@ struct real_range {
 struct real_range real_range(const struct expr *e);
 /* The range of e, if each operand is in the range `operand`. */
 struct real_range real_range_of(const struct expr *e, struct real_range operand);
+/* Sets *out to the range of random numbers for an array of the spec that a decay or a rate of `delta` reads. The decay
+   is then at most 1 and the rate below 1 / head_dim, if the expression allows it. Returns false if normal numbers will
+   do. (drawn_range.c) */
+bool drawn_range(const struct spec *spec, const char *array, struct real_range *out);
 
 /* A factor base^degree of a product (powers.c). `whole`: the factor as an expression, or NULL if there is none. */
 struct power_factor {

@@ -238,8 +238,11 @@ static bool prepare(struct running *r, int point, int entry)
     const struct unit *unit = b->unit[entry];
     const struct attn_kernel *kernel = r->loaded[entry].kernel;
     const enum call_kind kind = b->backward[entry] ? CALL_BACKWARD : b->o->backward ? CALL_SAVING : CALL_FORWARD;
-    *p = (struct prepared){
-        .call = {.kernel = kernel, .kind = kind, .arrays = arrays_for(r, kernel, b->o->decode ? CALL_EXTEND : kind)}};
+    *p = (struct prepared){.call = {.kernel = kernel,
+                                    .kind = kind,
+                                    .arrays = arrays_for(r, kernel, b->o->decode ? CALL_EXTEND : kind),
+                                    .range = unit_drawn_range,
+                                    .range_of = unit}};
     p->call.problem = (struct attn_problem){.batch = b->request.batch,
                                             .heads = at->heads.heads,
                                             .kv_heads = at->heads.kv_heads,
@@ -373,6 +376,7 @@ static void measure(struct running *r, int point)
         say_point(r, point, r->prepared[e].call.kernel->name);
         /* The first call has cold caches, so its time counts only if there is no second call. */
         double seconds = r->prepared[e].seconds[0] = call(r, e, &at->result[e]);
+        at->result[e].infinite = !r->prepared[e].error && !call_is_finite(&r->prepared[e].call);
         more[e] = !r->prepared[e].error && min_runs(b, seconds) > 1;
         if (!r->prepared[e].error && !more[e]) note_runs(r, e, &at->result[e], 1);
         if (seconds > length) length = seconds;

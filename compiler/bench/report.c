@@ -164,6 +164,20 @@ static void print_machine(const struct bench *b, struct text *out)
         }
 }
 
+/* Names the results that are not finite. Infinite numbers may take another path through the code. */
+static void print_infinite(const struct bench *b, struct text *out)
+{
+    for (int k = 0; k < b->begun; k++)
+        for (int e = 0; e < b->entries; e++) {
+            if (!b->point[k].result[e].infinite) continue;
+            text_add(
+                out,
+                "! %s, %s at %lld: the result of the random arrays is not finite, so other arrays may take another "
+                "time.\n",
+                bench_label(b, e), bench_pass(b, e), (long long)b->point[k].length);
+        }
+}
+
 static void print_notes(const struct bench *b, bool inexact, bool shaking, struct text *out)
 {
     const struct bench_request *q = &b->request;
@@ -189,6 +203,7 @@ static void print_notes(const struct bench *b, bool inexact, bool shaking, struc
                  "- `of expected`: the best time divided by the roofline's time, and what limits the roofline; memory "
                  "counts only if the arrays exceed the cache of %s.\n",
                  (long long)q->batch, cache);
+    print_infinite(b, out);
     if (shaking)
         text_add(out, "! repeats differ by more than %.0f%%: this machine is probably busy.\n", 100 * SPREAD_MAX);
     if (b->o->backward)
@@ -281,7 +296,7 @@ struct field {
     double real;
     bool absent;
 };
-enum { FIELDS = 45 };
+enum { FIELDS = 47 };
 
 static void fields_of(const struct bench *b, const struct bench_point *p, int entry, struct field *field)
 {
@@ -331,6 +346,8 @@ static void fields_of(const struct bench *b, const struct bench_point *p, int en
         {"saved_bytes", WHOLE, .whole = (int64_t)r->saved, .absent = no || !b->o->backward},
         {"over_forward", REAL, .real = over, .absent = over <= 0},
         {"unit", WORD, .word = r->unit, .absent = no},
+        {"finite", TRUTH, .whole = !r->infinite, .absent = no},
+        {"flops_of_loops", REAL, .real = r->counts.loops, .absent = no_call},
         {"tokens", WHOLE, .whole = r->tokens, .absent = no_token},
         {"tokens_per_s", REAL, .real = f.tokens, .absent = no_token},
         {"read_bytes", REAL, .real = r->read, .absent = no_token},

@@ -32,6 +32,7 @@ struct bench_result {
     bool on_units;      /* `unit` names matrix units, and `peak` is the peak of matrix units */
     double peak;        /* the machine's peak in FLOPs per second */
     double peak_spread; /* the spread of the measurements of the peak (repeats_spread) */
+    bool infinite;      /* the call wrote numbers that are not finite */
     size_t workspace;
     /* the members below are set only with --decode */
     int64_t tokens; /* the number of tokens that a call appends */

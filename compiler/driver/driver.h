@@ -142,6 +142,8 @@ struct call_parts unit_gradients(const struct unit *p, const struct target *t, i
 bool unit_computes_solution(const struct unit *p, const struct compilation *part);
 /* Returns the number of bytes that forward saves for each row of a head, or of a key/value head for SAVED_SOLUTION. */
 size_t unit_saved_bytes(const struct unit *p, const struct target *t, int64_t keys);
+/* Member `range` of struct call for the kernel of a unit. */
+bool unit_drawn_range(const void *unit, const char *param, double *low, double *high);
 /* Returns the names of the gradients that a part computes, such as "dk, dv". */
 const char *unit_part_name(const struct unit *p, const struct compilation *part);
 

@@ -469,3 +469,13 @@ void unit_free(struct unit *p)
     text_free(&p->header);
     arena_free(p->arena);
 }
+
+bool unit_drawn_range(const void *unit, const char *param, double *low, double *high)
+{
+    const struct unit *const p = unit;
+    struct real_range range;
+    if (!drawn_range(p->spec, param, &range)) return false;
+    *low = range.low;
+    *high = range.high;
+    return true;
+}

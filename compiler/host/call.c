@@ -54,11 +54,40 @@ static void draw(enum attn_dtype dtype, uint64_t seed, const char *name, char *d
     }
 }
 
+/* How to draw a number: shift + scale * x. x is normal, or with `uniform` in 0 < x < 1. */
+struct drawing {
+    double shift, scale;
+    bool uniform;
+};
+static const struct drawing normal = {0, 1, false};
+
+static double drawn(const struct drawing *how, double x)
+{
+    return how->shift + how->scale * (how->uniform ? erfc(-x / sqrt(2)) / 2 : x);
+}
+
+/* Replaces normal numbers x by shift + scale * x, or by uniform numbers. */
+static void change(enum attn_dtype dtype, const struct drawing *how, char *data, size_t count)
+{
+    if (!how->uniform && how->scale >= 1 && how->shift == 0) return;
+    for (size_t k = 0; k < count; k++) {
+        uint16_t *const half = (uint16_t *)(void *)data + k;
+        switch (dtype) {
+        case ATTN_F64: ((double *)(void *)data)[k] = drawn(how, ((double *)(void *)data)[k]); break;
+        case ATTN_BF16: *half = attn_bf16(drawn(how, attn_bf16_value(*half))); break;
+        case ATTN_F16: *half = attn_f16(drawn(how, attn_f16_value(*half))); break;
+        default: ((float *)(void *)data)[k] = (float)drawn(how, (double)((float *)(void *)data)[k]); break;
+        }
+    }
+}
+
 /* Fills an array with the first BLOCK numbers of the random stream `name`, repeated. */
-static void fill(enum attn_dtype dtype, uint64_t seed, const char *name, char *data, size_t bytes)
+static void fill(enum attn_dtype dtype, uint64_t seed, const char *name, const struct drawing *how, char *data,
+                 size_t bytes)
 {
     size_t size = attn_dtype_size(dtype), count = bytes / size, first = count < BLOCK ? count : BLOCK;
     draw(dtype, seed, name, data, (int64_t)first);
+    change(dtype, how, data, first);
     for (size_t done = first * size; done < bytes; done += first * size)
         memcpy(data + done, data, bytes - done < first * size ? bytes - done : first * size);
 }
@@ -169,7 +198,7 @@ static bool make_arrays(struct call *c, uint64_t seed)
         if (!a->data[role]) return false;
         const enum attn_dtype dtype = call_array_dtype(c->kernel, c->kind, (enum call_role)role);
         if (name[role] && dtype == c->kernel->dtype)
-            fill(dtype, seed, name[role], a->data[role], (size_t)bytes);
+            fill(dtype, seed, name[role], &normal, a->data[role], (size_t)bytes);
         else if (name[role])
             fill_rows(dtype, role == ROLE_K ? c->kernel->head_dim : c->kernel->value_dim, seed, name[role],
                       a->data[role], (size_t)bytes);
@@ -204,6 +233,7 @@ static void fill_integers(const struct attn_param *p, const int64_t *shape, int3
 }
 
 /* Fills a parameter with typical numbers:
+   - a parameter with a range (struct call): uniform numbers in it
    - NAME.weight: near 1
    - NAME.bias: near 0
    - a matrix: such that it roughly keeps the norm of a row
@@ -211,29 +241,22 @@ static void fill_integers(const struct attn_param *p, const int64_t *shape, int3
    - lists of blocks: `count` different ones, drawn at random
    - other integers, which bound keys: half of the number of keys
    - truth values: true */
-static void fill_param(const struct attn_param *p, const int64_t *shape, void *data, size_t bytes, uint64_t seed,
-                       int64_t n_k, int64_t document)
+static void fill_param(const struct call *c, const struct attn_param *p, const int64_t *shape, void *data, size_t bytes,
+                       uint64_t seed, int64_t n_k, int64_t document)
 {
-    size_t count = bytes / attn_dtype_size(p->dtype);
     if (p->dtype == ATTN_U8) {
         memset(data, 1, bytes);
         return;
     }
     if (p->dtype == ATTN_I32) {
-        fill_integers(p, shape, data, count, n_k, document);
+        fill_integers(p, shape, data, bytes / attn_dtype_size(p->dtype), n_k, document);
         return;
     }
-    fill(p->dtype, seed, p->name, data, bytes);
-    bool weight = strstr(p->name, ".weight") != NULL, bias = strstr(p->name, ".bias") != NULL;
-    double scale = weight || bias ? 0.1 : p->rank == 2 ? 1 / sqrt((double)shape[0]) : 1, shift = weight ? 1 : 0;
-    for (size_t k = 0; k < count && (scale < 1 || shift > 0); k++) switch (p->dtype) {
-        case ATTN_F64: ((double *)data)[k] = shift + scale * ((double *)data)[k]; break;
-        case ATTN_BF16:
-            ((uint16_t *)data)[k] = attn_bf16(shift + scale * attn_bf16_value(((uint16_t *)data)[k]));
-            break;
-        case ATTN_F16: ((uint16_t *)data)[k] = attn_f16(shift + scale * attn_f16_value(((uint16_t *)data)[k])); break;
-        default: ((float *)data)[k] = (float)(shift + scale * (double)((float *)data)[k]); break;
-        }
+    const bool weight = strstr(p->name, ".weight") != NULL, bias = strstr(p->name, ".bias") != NULL;
+    double low, high;
+    struct drawing how = {weight ? 1 : 0, weight || bias ? 0.1 : p->rank == 2 ? 1 / sqrt((double)shape[0]) : 1, false};
+    if (c->range && c->range(c->range_of, p->name, &low, &high)) how = (struct drawing){low, high - low, true};
+    fill(p->dtype, seed, p->name, &how, data, bytes);
 }
 
 /* Makes all parameters, with the kernel's params_init or fill_param. Returns 0 or ATTN_E... */
@@ -255,7 +278,7 @@ static int make_params(struct call *c, uint64_t seed, int64_t document)
         c->learned[k] = attn_alloc(bytes);
         if (!c->learned[k]) return ATTN_EMEMORY;
         attn_param_shape(param, &problem, shape);
-        fill_param(param, shape, c->learned[k], bytes, seed, problem.n_k, document);
+        fill_param(c, param, shape, c->learned[k], bytes, seed, problem.n_k, document);
         memcpy((char *)c->params + param->offset, &c->learned[k], sizeof c->learned[k]);
     }
     return error;
@@ -357,4 +380,36 @@ void call_release(struct call *c)
     c->params = c->generated = c->workspace = c->problem.saved = c->state = c->before = NULL;
     c->out = NULL;
     c->learned = c->gradients = NULL;
+}
+
+static bool all_finite(enum attn_dtype dtype, const char *data, double bytes)
+{
+    const size_t count = (size_t)bytes / attn_dtype_size(dtype);
+    bool finite = true;
+    for (size_t k = 0; k < count && finite; k++) {
+        const uint16_t half = ((const uint16_t *)(const void *)data)[dtype == ATTN_BF16 || dtype == ATTN_F16 ? k : 0];
+        finite = dtype == ATTN_F64    ? isfinite(((const double *)(const void *)data)[k])
+                 : dtype == ATTN_BF16 ? isfinite(attn_bf16_value(half))
+                 : dtype == ATTN_F16  ? isfinite(attn_f16_value(half))
+                                      : isfinite(((const float *)(const void *)data)[k]);
+    }
+    return finite;
+}
+
+bool call_is_finite(const struct call *c)
+{
+    static const enum call_role of_forward[] = {ROLE_OUT}, of_backward[] = {ROLE_DQ, ROLE_DK, ROLE_DV};
+    const bool backward = c->kind == CALL_BACKWARD;
+    const enum attn_dtype of_sums = c->kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+    bool finite = true;
+    for (int k = 0; k < (backward ? 3 : 1) && finite; k++) {
+        const enum call_role role = backward ? of_backward[k] : of_forward[k];
+        finite = all_finite(c->kernel->dtype, c->arrays->data[role],
+                            call_array_bytes(c->kernel, c->kind, &c->problem, role));
+    }
+    for (int k = 0, learned = 0; k < c->kernel->params && backward && finite; k++)
+        if (attn_param_learned(&c->kernel->param[k]))
+            finite = all_finite(of_sums, c->gradients[learned++],
+                                call_gradient_bytes(c->kernel, &c->kernel->param[k], &c->problem));
+    return finite;
 }

@@ -99,6 +99,9 @@ struct call {
     enum call_kind kind;
     struct attn_problem problem;
     struct call_arrays *arrays;
+    /* Returns false, or sets the range of the random numbers for a parameter. NULL: all numbers are normal. */
+    bool (*range)(const void *range_of, const char *param, double *low, double *high);
+    const void *range_of;
     /* `params` is a struct NAME_params. `generated` has the random parameters. */
     void *params, *generated, *workspace;
     char *out; /* used by backward: a copy of the output of forward */
@@ -136,6 +139,8 @@ void call_extends(struct call *c, int64_t position, int64_t tokens, bool grows);
 int call_prepare(struct call *c, uint64_t seed, int64_t document);
 /* Makes the call. Returns 0 or ATTN_E... */
 int call_run(const struct call *c);
+/* Returns true if all numbers that the last call wrote are finite. */
+bool call_is_finite(const struct call *c);
 /* After a call of extend, returns the state to c->position tokens. Returns 0 or ATTN_E... */
 int call_rewind(const struct call *c);
 /* Frees everything except the arrays. call_prepare may be called again. */

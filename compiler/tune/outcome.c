@@ -85,6 +85,7 @@ void tuning_tell(const struct tuning *t, const struct tune_run *run)
     printf("%s; %d measured", line.data, measured);
     if (shared) printf(" (%d with the same C as another)", shared);
     printf(", %d failed\n", t->failures);
+    if (t->infinite) printf("! the result of the random arrays is not finite, so other arrays may take another time\n");
     fflush(stdout);
     text_free(&line);
 }

@@ -42,6 +42,7 @@ struct tune_result {
     double bytes;     /* the roofline's bytes of a call, or 0 if unknown */
     double bandwidth; /* the machine's maximum in bytes per second, or 0 if unknown */
     char code[65];    /* a hash of the C code that was measured, or "" if unknown */
+    bool infinite;    /* this process measured it, and the result was not finite */
     int samples;
     struct tune_sample *sample; /* allocated with malloc or in an arena */
 };

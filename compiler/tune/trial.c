@@ -27,7 +27,7 @@ enum { FEWEST = 3, SHORT_LENGTH = 333, MAX_WRITTEN = 64 };
 
 /* A message from a child to its parent. A pipe transfers up to 512 bytes as a whole (the minimum PIPE_BUF of POSIX). */
 struct message {
-    enum { SAID_CODE, SAID_SAMPLE, SAID_RESULT, SAID_MACHINE } what;
+    enum { SAID_CODE, SAID_SAMPLE, SAID_RESULT, SAID_MACHINE, SAID_INFINITE } what;
     char code[65];
     struct tune_sample sample;
     enum tune_status status;
@@ -369,8 +369,12 @@ static void trial(int pipe, const void *user)
         return;
     }
     struct call_arrays arrays = {{NULL}, {0}};
-    struct call by_default = {.kernel = without.loaded.kernel, .arrays = &arrays},
-                candidate = {.kernel = with.loaded.kernel, .arrays = &arrays};
+    struct call by_default = {.kernel = without.loaded.kernel,
+                              .arrays = &arrays,
+                              .range = unit_drawn_range,
+                              .range_of = without.unit},
+                candidate = by_default;
+    candidate.kernel = with.loaded.kernel;
     int64_t lengths[] = {r->shape->length, SHORT_LENGTH};
     for (int k = 1; k >= 0; k--) {
         if (k == 1 && lengths[1] >= lengths[0]) continue;
@@ -381,6 +385,7 @@ static void trial(int pipe, const void *user)
         }
         if (!agree(pipe, &by_default, &candidate)) return;
     }
+    if (!call_is_finite(&candidate)) tell(pipe, &(struct message){.what = SAID_INFINITE});
     sample(pipe, &by_default, &candidate, strcmp(without.code, with.code) == 0, r->samples);
     conclude(pipe, TUNE_MEASURED, "%s", "");
 }
@@ -524,6 +529,8 @@ enum trial_end trial_run(const struct trial_request *request, struct tune_result
             result->status = m.status;
             memcpy(result->why, m.why, sizeof result->why);
             concluded = true;
+        } else if (m.what == SAID_INFINITE) {
+            result->infinite = true;
         } else if (m.what == SAID_SAMPLE) {
             if (result->samples == capacity) {
                 capacity = capacity ? 2 * capacity : 16;

@@ -137,6 +137,7 @@ static bool measure(struct tuning *t, int64_t run, const struct tune_point *poin
     bool done = false;
     if (!known && !store_begin(t->store, run, point, &t->space, &trial)) t->failed = true;
     const enum trial_end end = t->failed ? TRIAL_INTERRUPTED : trial_run(&request, result);
+    t->infinite |= result->infinite;
     if (end == TRIAL_INTERRUPTED) {
         if (!known && !t->failed && !store_interrupt(t->store, trial)) t->failed = true;
     } else if (end == TRIAL_KNOWN) {
@@ -385,6 +386,7 @@ static enum status tune(struct tuning *t)
         double begin = tuning_spent(t), share = (t->request.time - begin) / (t->request.shapes - t->shape);
         int64_t run;
         t->trials = t->failures = 0;
+        t->infinite = false;
         t->best = (struct tune_gain){INFINITY, INFINITY, INFINITY};
         t->experiment.shape = t->request.shape[t->shape];
         knob_space(t->unit, t->experiment.shape.backward, t->experiment.shape.length, &t->space);

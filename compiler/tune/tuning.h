@@ -37,8 +37,9 @@ struct tuning {
     /* The members below describe the current shape. */
     /* `shape` is the index of the current shape in the request. */
     int shape, trials, failures;
-    double told;  /* when progress was printed last, in seconds since `started` */
-    double until; /* when the strategy must stop, in seconds since `started` */
+    bool infinite; /* the result of a trial was not finite */
+    double told;   /* when progress was printed last, in seconds since `started` */
+    double until;  /* when the strategy must stop, in seconds since `started` */
     /* expected[n] is the cost model's cycles for point n, or 0 if they are not yet computed. */
     double *expected;
     int64_t expected_size;
@@ -63,7 +64,7 @@ void tuning_clear_line(const struct tuning *t);
 /* Reports progress on standard error. A terminal shows one line, which each trial overwrites. A file gets a new line
    only if `better` is true. */
 void tuning_progress(struct tuning *t, bool better);
-/* Prints a line when a shape is finished. */
+/* Prints a line when a shape is finished, and another one if results were not finite. */
 void tuning_tell(const struct tuning *t, const struct tune_run *run);
 /* These functions warn that other programs may disturb the measurements. Times vary too much, or the peak has
    changed. */

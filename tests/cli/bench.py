@@ -20,12 +20,12 @@ CASES = []
 FIELDS = ('spec dtype head_dim value_dim batch heads kv_heads key_heads threads length skipped form runs median_s best_s spread '
           'flops gflops peak_gflops peak_spread shaking share_of_peak pairs visited pairs_exact scalar_operations '
           'bytes flops_per_byte bandwidth_gbs bound expected_s measured_over_expected workspace_bytes '
-           'would_take_s compiler pass saved_bytes over_forward unit tokens tokens_per_s read_bytes read_gbs '
+           'would_take_s compiler pass saved_bytes over_forward unit finite flops_of_loops tokens tokens_per_s read_bytes read_gbs '
            'share_of_bandwidth state_bytes').split()
 OF_BACKWARD = {'saved_bytes', 'over_forward'}   # the fields that exist only if backward is measured
 OF_DECODE = set(FIELDS[FIELDS.index('tokens'):])
 NOT_OF_DECODE = set('flops gflops peak_gflops peak_spread share_of_peak pairs visited pairs_exact scalar_operations '
-                    'bytes flops_per_byte bound expected_s measured_over_expected'.split())
+                    'bytes flops_per_byte bound expected_s measured_over_expected flops_of_loops'.split())
 ELU = ('name: elu\nsimilarity: {linear: {features: elu_plus_one}}\nmask: causal\nshape: {head_dim: 8}\n'
        'algorithm: linear\n')
 
@@ -123,6 +123,27 @@ def backward(place):
         bool(r['over_forward']) == (r['pass'] == 'backward') for r in found), str(found[:2]))
     text = ''.join(svg(place, 'x.svg')[0].itertext())
     check(all('%s, %s' % (s, p) in text for s in ('soft', 'asks') for p in ('forward', 'backward')), text)
+
+
+GATED = ('name: gated\nsimilarity: {linear: {features: identity}}\nmask: causal\nnormalize: none\n'
+         'decay: {log: "gate[b][h][t]"}\ndelta: {rate: "beta[b][h][t]"}\nshape: {head_dim: 8}\n'
+         'arrays: {gate: {shape: [B, H, Nk]}, beta: {shape: [B, H, Nk]}}\n')
+
+
+@case
+def arrays_that_stay_finite(place):
+    """Gates and rates are drawn so that a state stays bounded. A result that is not finite is said."""
+    place.write('gated.yaml', GATED)
+    place.write('sigmoid.yaml', GATED.replace('gated', 'sigmoid').replace('"beta[b][h][t]"', '"1 / (1 + exp(-beta[b][h][t]))"'))
+    place.write('grows.yaml', GATED.replace('gated', 'grows').replace('"beta[b][h][t]"', '"9 + beta[b][h][t]"'))
+    done = bench(place, 'gated.yaml', 'sigmoid.yaml', 'grows.yaml', '--lengths', '2k', '--backward', '--json=x.json',
+                 '--limit', '100')
+    rows = json.loads(place.read('x.json'))['results']
+    for r in rows:
+        check(r['finite'] == (r['spec'] != 'grows'), '%s is finite: %s' % (r['spec'], r['finite']))
+        check(r['flops'] <= r['flops_of_loops'], 'more useful FLOPs than loops have: %s' % r)
+    said = re.findall(r'^! (\w+), \w+ at 2048: .* is not finite', done.stdout, re.M)
+    check(said == ['grows', 'grows'], done.stdout)
 
 
 @case

@@ -92,14 +92,6 @@ static void take_values(struct sample *s, int64_t count, const struct value *v, 
                       s->values.data);
 }
 
-/* Returns true if an expression reads the array. */
-static bool reads(const struct expression *e, const char *array)
-{
-    bool any = false;
-    for (int k = 0; e && k < e->elements; k++) any |= strcmp(e->element[k].array->name, array) == 0;
-    return any;
-}
-
 void check_fill(struct sample *s, const struct unit *p, const struct problem_size *size, bool sorted, uint64_t *state)
 {
     const struct graph *const g = p->graph;
@@ -115,13 +107,15 @@ void check_fill(struct sample *s, const struct unit *p, const struct problem_siz
         }
         double *data = arena_alloc(arena, (size_t)n * sizeof *data);
         bool matrix = array->learned && value->rank == 2, weight = strstr(array->name, ".weight") != NULL,
-             norm = strstr(array->name, ".bias") != NULL, decays = reads(p->spec->decay, array->name);
+             norm = strstr(array->name, ".bias") != NULL;
+        struct real_range range;
+        const bool ranged = drawn_range(p->spec, array->name, &range);
         for (int64_t k = 0; k < n; k++) {
             double x = check_normal(state);
             if (weight) x = 1 + 0.1 * x;
             if (norm) x *= 0.1;
-            if (decays) x = -0.1 * fabs(x);
-            if (matrix) x /= sqrt((double)axis_extent(g->module, value->axes[0], size));
+            if (ranged) x = range.low + (range.high - range.low) * erfc(x / sqrt(2)) / 2;
+            if (matrix && !ranged) x /= sqrt((double)axis_extent(g->module, value->axes[0], size));
             const bool typed = array->place == PLACE_ARGUMENT || dtype_is_narrow(array->dtype);
             data[k] = check_as_stored(x, typed ? array->appended : DTYPE_F32);
         }
