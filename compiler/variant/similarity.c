@@ -126,9 +126,13 @@ int build_weights(struct builder *x, int q, int k)
     if (o->kind == SIMILARITY_LINEAR && (s < 0 || !o->modify)) return s;
     struct operands operands = {0};
     const struct expr *w = build_read(x, &operands, graph_ref(x->g, s, NULL));
-    if (o->kind == SIMILARITY_SOFTMAX)
-        w = build_op1(x, EXPR_EXP, logit(x, w, &operands));
-    else if (o->kind == SIMILARITY_CUSTOM || o->kind == SIMILARITY_LINEAR)
+    if (o->kind == SIMILARITY_SOFTMAX) {
+        w = logit(x, w, &operands);
+        /* The exponential of a constant would be a number. Decays and corrected values look for an exponential. */
+        if (w->op == EXPR_REAL || w->op == EXPR_INT)
+            w = build_read(x, &operands, graph_ref(x->g, graph_map(x->g, rank, pair, 0, NULL, w), NULL));
+        w = build_op1(x, EXPR_EXP, w);
+    } else if (o->kind == SIMILARITY_CUSTOM || o->kind == SIMILARITY_LINEAR)
         w = build_expression(x, o->kind == SIMILARITY_LINEAR ? o->modify : o->weight, w, &operands);
     else if (o->kind == SIMILARITY_POLYNOMIAL)
         w = expr_power(x->m,

@@ -165,6 +165,12 @@ FOUND = {
         'similarity': {'linear': {'features': 'identity'}}, 'mask': 'causal', 'normalize': 'none', 'prepare': ['l2norm'],
         'arrays': {'beta': {'shape': ['Nk', 'B', 'H']}}, 'delta': {'rate': 'beta[t][b][h]'}, 'shape': {'head_dim': 4},
         'emit': ['forward', 'backward']},
+    'corrected_without_products': {
+        'similarity': {'custom': {'weight': '1.5 + a[h]'}}, 'mask': 'causal', 'arrays': {'a': {'shape': ['H']}}, 'delta': {'rate': '0.02'},
+        'shape': {'head_dim': 4}, 'emit': ['forward', 'backward', 'statistics']},
+    'corrected_by_equal_logits': {
+        'similarity': {'softmax': {'modify': '1'}}, 'mask': 'causal', 'decay': {'log': '-0.1 * (h + 1)'}, 'delta': {'rate': '0.3'},
+        'shape': {'head_dim': 4}, 'dtype': 'bf16', 'emit': ['forward', 'backward', 'decode']},
     'transition_in_parts': {
         'similarity': {'polysketch': {'degree': 4, 'sketch': 28}}, 'prepare': ['l2norm'], 'mask': 'causal',
         'normalize': 'sum', 'delta': {'rate': '0.01 / D'}, 'shape': {'head_dim': 2, 'value_dim': 1},

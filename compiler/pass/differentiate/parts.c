@@ -428,6 +428,32 @@ static void sort_outputs(struct graph *g, int first)
         }
 }
 
+/* Whether an output other than o reads output o. */
+static bool is_read(const struct graph *g, int o)
+{
+    bool *const needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed), read = false;
+    for (int n = 0; n < g->outputs; n++)
+        if (n != o) reversal_mark(g, g->output[n].value, needed);
+    for (int v = 0; v < g->values; v++)
+        read |= needed[v] && g->value[v].op == GRAPH_INPUT && strcmp(g->value[v].name, g->output[o].name) == 0;
+    return read;
+}
+
+/* Removes parts that no output reads, such as the solution if the weights have no gradient. The outputs from `first`
+   on are parts. */
+static void drop_parts(struct graph *g, int first)
+{
+    for (int o = first; o < g->outputs;) {
+        if (is_read(g, o)) {
+            o++;
+            continue;
+        }
+        for (int n = o + 1; n < g->outputs; n++) g->output[n - 1] = g->output[n];
+        g->outputs--;
+        o = first; /* a part that this one read may have no other reader */
+    }
+}
+
 int reversal_cut(struct reversal *x, int results)
 {
     struct parts parts = {.x = x, .g = x->g, .m = x->m}, *p = &parts;
@@ -441,6 +467,7 @@ int reversal_cut(struct reversal *x, int results)
     for (int o = 0; o < results; o++) result[o] = copy_of(p, g->output[gradients + o].value, made);
     g->outputs = gradients;
     if (reversal_cut_by_chunks(x, &p->parts)) {
+        drop_parts(g, gradients);
         for (int o = 0; o < results; o++) graph_output(g, x->before->output[o].name, result[o]);
         graph_sweep(g);
         simplify_graph(g);
@@ -467,6 +494,7 @@ int reversal_cut(struct reversal *x, int results)
     if (x->failed) return 0;
     if (made[x->solution]) join_solution(p, gradients, made[x->solution] - 1);
     rename_rows(p);
+    drop_parts(g, gradients);
     sort_outputs(g, 0);
     for (int o = 0; o < results; o++) graph_output(g, x->before->output[o].name, result[o]);
     return p->parts;
