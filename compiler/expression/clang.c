@@ -716,11 +716,11 @@ static bool find_value(const struct expression_reader *r, CXTranslationUnit unit
     return c.count == 1;
 }
 
-/* Reports a real element in a mask, except in a subscript. */
+/* Reports a real element in a mask, except in a subscript, and except beside s. */
 static const struct expr *mask_of(struct lowering *x, const struct expr *e)
 {
     struct expression_reader *const r = x->r;
-    for (int k = 0; k < r->elements && !r->failed; k++)
+    for (int k = 0; k < r->elements && !r->failed && !r->uses[NAME_s]; k++)
         if (expr_uses(e, expr_leaf(x->m, EXPR_OPERAND, k + 1)))
             expression_error(r, r->element[k].offset, "a mask cannot read '%s', because it is an array of real numbers",
                              r->element[k].array->name);

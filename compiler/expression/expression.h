@@ -78,7 +78,7 @@ enum expression_says { EXPRESSION_ERROR, EXPRESSION_WARNING, EXPRESSION_NOTE };
 /* A function that receives each error, note and warning, with its offset into the text. A note explains the error
    before it. */
 typedef void expression_report(void *user, size_t offset, enum expression_says says, const char *message);
-/* Reads an expression. A mask may read real arrays only in subscripts. Returns NULL after an error. */
+/* Reads an expression. A mask without s may read real arrays only in subscripts. Returns NULL after an error. */
 struct expression *expression_read(struct arena *arena, const char *text, enum expression_place place,
                                    const struct user_arrays *arrays, expression_report *report, void *user);
 /* Returns whether expressions use this name for something else. If so, an array may not have the name. */

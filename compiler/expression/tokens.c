@@ -196,17 +196,14 @@ static void note_names(struct expression_reader *r, size_t at)
 /* Reports a name that an expression in this place may not use. */
 static void report_misplaced(struct expression_reader *r, size_t at, const char *word)
 {
-    if (strcmp(word, "s") == 0 && r->place == EXPRESSION_MASK)
-        expression_error(r, at, "a mask depends only on positions and heads, so it cannot use 's'");
-    else
-        expression_error(r, at, "%s has no '%s'",
-                         r->place == EXPRESSION_MASK       ? "a mask"
-                         : r->place == EXPRESSION_PAIR     ? "a weight or logit"
-                         : r->place == EXPRESSION_QUERY    ? "a logit without a key"
-                         : r->place == EXPRESSION_DECAY    ? "the logarithm of a decay"
-                         : r->place == EXPRESSION_POSITION ? "a number for each position"
-                                                           : "the angle of a rotation",
-                         word);
+    expression_error(r, at, "%s has no '%s'",
+                     r->place == EXPRESSION_MASK       ? "a mask"
+                     : r->place == EXPRESSION_PAIR     ? "a weight or logit"
+                     : r->place == EXPRESSION_QUERY    ? "a logit without a key"
+                     : r->place == EXPRESSION_DECAY    ? "the logarithm of a decay"
+                     : r->place == EXPRESSION_POSITION ? "a number for each position"
+                                                       : "the angle of a rotation",
+                     word);
     note_names(r, at);
 }
 

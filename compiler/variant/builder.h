@@ -29,6 +29,9 @@ struct builder {
     /* first_key again, for j in formulas of linear forms. (i + first_key) - (j + first_key) must not become i - j
        there, because features of i and of j alone would then count from the call's first key. */
     int first_key_of_j;
+    /* while a condition of a mask on s is built: the value of s, and the operands of the map with the condition */
+    const struct expr *s;
+    struct operands *operands;
 };
 /* Returns a constant. Reports an error if the constant becomes 0 or infinity in the type of sums, but only once. */
 const struct expr *build_real(struct builder *x, double value);
@@ -61,7 +64,6 @@ const struct expr *build_read(struct builder *x, struct operands *o, struct ref 
 /* These functions return the user's expression over the graph's axes. Elements of real arrays become operands.
    (expression.c)
    - build_expression: `s` is the value of its variable s
-   - build_condition: for a mask
    - build_angle: for a rotation of a row at `position` of the whole sequence; `pair` is the axis of pairs
    - build_at_position: for an expression in t */
 const struct expr *build_at_position(struct builder *x, const struct expression *e, const struct expr *position,
@@ -74,7 +76,6 @@ const struct expr *build_element(struct builder *x, struct operands *operands, c
                                  const struct expr *const *at);
 /* Returns an element of a real array for a subscript. It has no gradient. */
 const struct expr *build_element_by_name(struct builder *x, const struct user_array *a, const struct expr *const *at);
-const struct expr *build_condition(struct builder *x, const struct expression *e);
 const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair,
                                struct operands *operands);
 /* These functions return the parameter, table or constant axis with the name, or make it. If another table has the
@@ -130,7 +131,11 @@ int build_corrected(struct builder *x, int given, int k, int v);
 
 /* Returns the mask as a condition on positions, or NULL if there is no mask. (mask.c) */
 const struct expr *build_mask(struct builder *x, const struct mask *o);
-/* Returns the spec's mask as a region, or NULL if there is no mask. (mask.c) */
+/* Returns the spec's mask as a region, without its conditions on s, or NULL if there is no mask. (mask.c) */
 const struct expr *build_region(struct builder *x);
+bool mask_reads_s(const struct mask *o);
+/* Returns the weights w, or 0 for pairs that a condition of the mask on s hides. `s` is the value with the inner
+   products of the prepared queries q and keys k, or -1 if it is not built. (mask.c) */
+int build_shown(struct builder *x, int w, int s, int q, int k);
 
 #endif

@@ -77,7 +77,7 @@ static const struct expr *compare(struct builder *x, const struct expr *a, const
     return l.j < 0 ? build_op2(x, EXPR_LE, j, query_line(x, &l, 1)) : build_op2(x, EXPR_LE, query_line(x, &l, -1), j);
 }
 
-/* Values for the leaves of the user's expression. s is NULL in masks and angles. */
+/* Values for the leaves of the user's expression. s is NULL in angles and in masks without s. */
 struct leaves {
     /* element: elements as operands, or integers; by_name: real elements that subscripts read */
     const struct expr *s, *position, *t, *element[MAX_OPERANDS], *by_name[MAX_OPERANDS];
@@ -171,7 +171,8 @@ static bool names_positions(const struct expr *e)
 
 static void visit_weight(void *user, const char *key, const struct expression *e)
 {
-    const bool of_weight = strcmp(key, "modify") == 0 || strcmp(key, "weight") == 0;
+    const bool of_weight = strcmp(key, "modify") == 0 || strcmp(key, "weight") == 0 ||
+                           (strcmp(key, "expr") == 0 && e->uses[NAME_s]);
     bool *const names = (bool *)user;
     *names |= of_weight && names_positions(e->value);
     for (int k = 0; of_weight && k < e->elements; k++)
@@ -242,11 +243,6 @@ const struct expr *build_at_position(struct builder *x, const struct expression 
 {
     struct leaves leaves = {.position = position, .t = position, .narrow = true};
     return with_elements(x, e, &leaves, operands);
-}
-
-const struct expr *build_condition(struct builder *x, const struct expression *e)
-{
-    return build_expression(x, e, NULL, NULL);
 }
 
 const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair,

@@ -2,6 +2,7 @@
 #include "builder.h"
 #include "../spec/spec.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,7 +154,7 @@ const struct expr *build_mask(struct builder *x, const struct mask *o)
     case MASK_DOCUMENT: return build_op2(x, EXPR_EQ, document_of(x, i), document_of(x, j));
     case MASK_LENGTHS: return build_op2(x, EXPR_LT, whole_j, length_of(x));
     case MASK_BLOCKS: return listed_blocks(x, o);
-    case MASK_EXPR: return build_condition(x, o->expr);
+    case MASK_EXPR: return build_expression(x, o->expr, o->expr->uses[NAME_s] ? x->s : NULL, x->operands);
     case MASK_ANY:
     case MASK_ALL:
         for (int k = 0; k < o->parts; k++) {
@@ -169,9 +170,64 @@ const struct expr *build_mask(struct builder *x, const struct mask *o)
     return NULL;
 }
 
+/* ---- conditions on s ---- */
+
+bool mask_reads_s(const struct mask *o)
+{
+    bool reads = o->kind == MASK_EXPR && o->expr->uses[NAME_s];
+    for (int k = 0; k < o->parts; k++) reads |= mask_reads_s(o->part[k]);
+    return reads;
+}
+
+/* Returns the parts of the mask that read s, or the other ones, or NULL if there are none. All of these parts have to
+   hold. */
+static const struct expr *build_part(struct builder *x, const struct mask *o, bool of_s)
+{
+    const struct expr *result = NULL;
+    if (o->kind != MASK_ALL) return mask_reads_s(o) == of_s ? build_mask(x, o) : NULL;
+    for (int k = 0; k < o->parts; k++) result = both(x, result, build_part(x, o->part[k], of_s));
+    return result;
+}
+
+static bool has_exponential(const struct expr *e)
+{
+    return e->op == EXPR_EXP || e->op == EXPR_EXP2 ||
+           (e->op == EXPR_MUL && (has_exponential(e->arg[0]) || has_exponential(e->arg[1])));
+}
+
+/* Returns the weight e, or 0 if the condition does not hold. An exponent becomes -infinity then, so that the maximum of
+   a row is that of the pairs that are shown. */
+static const struct expr *hide(struct builder *x, const struct expr *e, const struct expr *condition)
+{
+    if (!has_exponential(e)) return build_choose(x, condition, e, build_real(x, 0));
+    if (e->op == EXPR_MUL) return build_mul(x, hide(x, e->arg[0], condition), hide(x, e->arg[1], condition));
+    return build_op1(x, e->op, build_choose(x, condition, e->arg[0], expr_real(x->m, -INFINITY)));
+}
+
+int build_shown(struct builder *x, int w, int s, int q, int k)
+{
+    if (!mask_reads_s(x->spec->mask)) return w;
+    if (x->spec->algorithm == ALGORITHM_LINEAR)
+        diagnostics_error(x->diagnostics, x->spec->mask->at,
+                          "there is no linear form, because the mask reads s: whether a pair is shown has no features "
+                          "of query and key");
+    if (s < 0) s = build_inner(x, q, k);
+    const struct value v = x->g->value[w];
+    struct operands operands = {0};
+    const struct expr *e = v.op == GRAPH_MAP ? v.expr : build_read(x, &operands, graph_ref(x->g, w, NULL));
+    for (int n = 0; v.op == GRAPH_MAP && n < v.operands; n++) build_read(x, &operands, v.operand[n]);
+    struct builder of = *x;
+    of.operands = &operands;
+    of.s = build_read(x, &operands, graph_ref(x->g, s, NULL));
+    e = hide(x, e, build_part(&of, x->spec->mask, true));
+    x->lost |= of.lost;
+    x->drawn = of.drawn;
+    return graph_map(x->g, v.rank, v.axes, operands.count, operands.ref, e);
+}
+
 const struct expr *build_region(struct builder *x)
 {
-    const struct expr *const region = build_mask(x, x->spec->mask);
+    const struct expr *const region = build_part(x, x->spec->mask, false);
     if (!region || region->op != EXPR_INT) return region;
     return region->integer ? NULL : build_op2(x, EXPR_LT, build_index_of(x, x->j), build_integer(x, 0));
 }

@@ -85,7 +85,8 @@ static int additive(struct builder *x, int q, int k)
     return build_row_sum(x, graph_map(x->g, rank + 1, pair, 3, refs, build_mul(x, hidden, build_operand(x, 2))));
 }
 
-int build_weights(struct builder *x, int q, int k)
+/* Makes the weights without the mask. Sets *inner to the inner products of q and k, if it makes them. */
+static int weights(struct builder *x, int q, int k, int *inner)
 {
     const struct similarity *o = &x->spec->similarity;
     x->at = o->at;
@@ -123,6 +124,7 @@ int build_weights(struct builder *x, int q, int k)
             : matrix                       ? graph_contract(x->g, rank, pair, left, right, NULL)
             : o->kind == SIMILARITY_LINEAR ? build_linear(x, q, k)
                                            : build_inner(x, q, k);
+    if (!hidden && !matrix && o->kind != SIMILARITY_LINEAR) *inner = s;
     if (o->kind == SIMILARITY_LINEAR && (s < 0 || !o->modify)) return s;
     struct operands operands = {0};
     const struct expr *w = build_read(x, &operands, graph_ref(x->g, s, NULL));
@@ -141,4 +143,11 @@ int build_weights(struct builder *x, int q, int k)
     else
         w = polynomial_square(x, w, &operands);
     return graph_map(x->g, rank, pair, operands.count, operands.ref, w);
+}
+
+int build_weights(struct builder *x, int q, int k)
+{
+    int s = -1;
+    const int w = weights(x, q, k, &s);
+    return w < 0 ? w : build_shown(x, w, s, q, k);
 }

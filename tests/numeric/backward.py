@@ -47,6 +47,7 @@ SIMILARITY = {
     'favor_trig': {'linear': {'features': {'favor_trig': {'count': 16}}}},
     'favor_positive': {'linear': {'features': {'favor_positive': {'count': 16}}}},
     'named': {'softmax': {'modify': 's * (1 + 0.5 * cos(0.3 * (i - j) + b)) + sin(s) + log1p(s * s) * (row + 1) / Nq'}},
+    'operators': {'softmax': {'modify': 's > 0 ? 2 * sigmoid(s) : max(round(s), -2) + 0.1 * ((i ^ j) & 5 | i >> 3) + log2(1 + s * s)'}},
     'functions': {'softmax': {'modify': 'clamp(s, -1, 1.5) + 0.3 * expm1(clamp(s, -2, 1)) + cos(3 * s + g) '
                                         '- 0.1 * (int)sqrt(fabs(i - j)) * (B + H - G)'}}}
 MASKS = {
@@ -60,6 +61,9 @@ MASKS = {
     'random': {'random': {'block': 16, 'count': 2}},
     'document': {'all': ['causal', 'document']},
     'expr': {'expr': 'j <= i && (i + h) % 3 != j % 2'},
+    'bits': {'expr': '(i >> 4) == (j >> 4) || ((i ^ j) & 9) == 8'},
+    'of_s': {'all': ['causal', {'expr': 's > -0.25 * (h + 1) || i == j'}]},
+    'of_s_alone': {'any': [{'expr': 's * s > 2'}, {'window': {'left': 3}}]},
     'heads': {'expr': 'j <= i && (h % 2 == 1 || i - j < 20)'},
     'congruent': {'expr': 'i % 24 == j % 24'},
     'near': {'expr': 'i / 24 - j / 24 <= 1 && j / 24 - i / 24 <= 1 && i % 24 - j % 24 <= 2 && j % 24 - i % 24 <= 2'},

@@ -275,6 +275,10 @@ OWN = {
                    'shape': {'head_dim': 24, 'value_dim': 16, 'values': 'keys'}},
     'batch_carried': {'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * (1 + b + B) * (2 + cos(i * 0.1 + b)) * (1 + j % 3)'}},
                       'mask': 'causal', 'algorithm': 'linear', 'shape': {'head_dim': 4}},
+    'of_s': {'prepare': ['rope'], 'similarity': {'softmax': {'modify': 's > 0 ? sigmoid(s) : trunc(s)'}}, 'shape': {'head_dim': 8},
+             'mask': {'all': [{'window': {'left': 30}}, {'expr': 's > -0.5 || (i & 7) == (j & 7)'}]}},
+    'of_s_all': {'similarity': {'custom': {'weight': 'exp(s) * (1 + s * s)'}}, 'mask': {'all': ['causal', {'expr': 's > 0'}]},
+                 'shape': {'head_dim': 8}},
     # Heads see different keys. Some masks use the operator %.
     'heads': {'similarity': 'softmax', 'mask': {'expr': 'j <= i && (h >= 1 || i - j < 23)'}, 'shape': {'head_dim': 8}},
     'heads_ring': {'prepare': ['rope'], 'similarity': 'softmax', 'shape': {'head_dim': 8},

@@ -6,7 +6,7 @@ import random
 import re
 import string
 
-from draw_text import anything, mask, pick, smooth, truth, weight, whole
+from draw_text import anything, limit, mask, pick, smooth, truth, weight, whole
 from processor import targets_of
 
 # Words that mean something in C, its library, linkers or emitted C. attnc may refuse some of them. If it accepts
@@ -431,12 +431,22 @@ def draw_spec(rng, numbers):
         starts = sorted(rng.sample(range(2, 100), rng.randrange(1, 3)))
         spec['schedule'] = [knobs(rng)] + [{'from': start} | knobs(rng) for start in starts]
     slopes(spec)
-    if numbers: decay(spec)
+    if numbers: limits(spec), decay(spec)
     truncated(spec)
     angles(spec)
     storage(spec)
     narrow(spec)
     return spec
+
+
+def limits(spec):
+    """Lets some masks read s. The random numbers depend only on the spec, as in decay()."""
+    rng = random.Random('limits %s' % spec)
+    if 'project' in spec or rng.random() < 0.88: return
+    mask, condition = spec.get('mask', 'causal'), {'expr': limit(rng)}
+    spec['mask'] = rng.choice([{'all': [mask, condition]}] * 3 + [{'all': [mask, {'any': [{'not': condition}, {'window': {'left': 3}}]}]}, condition])
+    if 'decode' in spec.get('emit', []) and spec['mask'] == condition: spec['mask'] = {'all': ['causal', condition]}
+    if spec.get('algorithm') == 'linear' and rng.random() < 0.9: del spec['algorithm']
 
 
 def narrow(spec):

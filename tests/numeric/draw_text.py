@@ -27,7 +27,10 @@ def integer(rng, depth):
     if depth <= 0 or rng.random() < 0.2:
         return rng.choice(['i', 'j', 'i', 'j', 'h', constant(rng), 'i', 'j', 'i', 'j', constant(rng), rng.choice(NAMES)])
     a = lambda: integer(rng, depth - 1)
-    kind = rng.randrange(16)
+    kind = rng.randrange(19)
+    if kind == 16: return '(%s %s %s)' % (a(), pick(rng, '&', '|', '^'), pick(rng, constant(rng, True), a()))
+    if kind == 17: return '((%s) %s)' % (a(), pick(rng, '<< 1', '<< 3', '>> 1', '>> 4', '>> (h)', '>> (%s)' % a()))
+    if kind == 18: return pick(rng, '~(%s)', 'sign(%s)', '(int)log2(fabs(%s) + 1)') % a()
     if kind == 14: return 'clamp(%s, %s, %s)' % (a(), constant(rng), a())
     if kind == 15: return '(int)%s' % rng.choice(['(%s)' % real(rng, depth - 2), 'sqrt(fabs(%s))' % a()])
     if kind < 3: return '%s + %s' % (a(), a())
@@ -36,7 +39,7 @@ def integer(rng, depth):
     if kind == 7: return '(%s) / %s' % (a(), rng.choice([constant(rng, True), '-3', '(%s)' % a()]))
     if kind == 8: return '(%s) %% %s' % (a(), rng.choice([constant(rng, True), '-4', '(%s)' % a()]))
     if kind == 9: return '(%s ? %s : %s)' % (truth(rng, depth - 1), a(), a())
-    if kind == 10: return '%s(%s, %s)' % (pick(rng, 'fmin', 'fmax'), a(), a())
+    if kind == 10: return '%s(%s, %s)' % (pick(rng, 'fmin', 'fmax', 'min', 'max'), a(), a())
     if kind == 11: return 'fabs(%s)' % a()
     if kind == 12: return '- %s' % integer(rng, 0)
     return '(%s)' % truth(rng, depth - 1)
@@ -45,11 +48,12 @@ def integer(rng, depth):
 def real(rng, depth):
     """Returns a real expression of positions that is computed without rounding."""
     if depth <= 0: return '(%s) * %s' % (integer(rng, 0), eighths(rng))
-    kind = rng.randrange(5)
+    kind = rng.randrange(6)
+    if kind == 5: return '%s(%s)' % (pick(rng, 'ceil', 'round', 'trunc', 'sign', 'rint'), real(rng, depth - 1))
     if kind == 0: return '((%s) * %s + %s)' % (integer(rng, depth - 1), eighths(rng), eighths(rng))
     if kind == 1: return '(%s) / %s' % (integer(rng, depth - 1), rng.choice(['2.0', '4.0', '0.5', '8.']))
     if kind == 2: return 'floor(%s)' % real(rng, depth - 1)
-    if kind == 3: return '%s(%s, %s)' % (pick(rng, 'fmin', 'fmax'), real(rng, depth - 1), integer(rng, depth - 1))
+    if kind == 3: return '%s(%s, %s)' % (pick(rng, 'fmin', 'fmax', 'min', 'max'), real(rng, depth - 1), integer(rng, depth - 1))
     return '(%s ? %s : %s)' % (truth(rng, depth - 1), real(rng, depth - 1), integer(rng, depth - 1))
 
 
@@ -79,7 +83,9 @@ def smooth(rng, depth):
     """Returns a bounded expression in s that is continuous in s."""
     if depth <= 0: return rng.choice(['s', 's', 's * 0.3', 's - 0.25', 'tanh(s)', eighths(rng)])
     a = lambda: smooth(rng, depth - 1)
-    kind = rng.randrange(14)
+    kind = rng.randrange(16)
+    if kind == 14: return 'sigmoid(%s)' % a()
+    if kind == 15: return rng.choice(['log2(1.5 + fabs(%s))', 'exp2(tanh(%s))', '(s > 0 ? sigmoid(%s) * s : 0)']) % a()
     if kind == 10: return '%s(%s)' % (pick(rng, 'sin', 'cos'), a())
     if kind == 11: return 'clamp(%s, -0.5, %s)' % (a(), a())
     if kind == 12: return 'expm1(tanh(%s))' % a()
@@ -90,16 +96,23 @@ def smooth(rng, depth):
     if kind == 2: return 'tanh(%s) - %s' % (a(), 'tanh(%s)' % position(rng, 1))
     if kind == 3: return 'sqrt(1 + pow(%s, 2))' % a()
     if kind == 4: return 'log(1.5 + fabs(%s))' % a()
-    if kind == 5: return '%s(%s, %s)' % (pick(rng, 'fmin', 'fmax'), a(), a())
+    if kind == 5: return '%s(%s, %s)' % (pick(rng, 'fmin', 'fmax', 'min', 'max'), a(), a())
     if kind == 6: return '(%s ? %s : %s)' % (truth(rng, 1), a(), a())
     if kind == 7: return '(s > 0 ? %s * s : %s * s)' % (eighths(rng), a())
     if kind == 8: return '%s / (1 + fabs(%s))' % (a(), position(rng, 0))
     return '-(%s)' % a()
 
 
+def limit(rng):
+    """Returns a condition on s, for a mask."""
+    return rng.choice(['s > %s' % pick(rng, '0', '-0.25', '0.1 * (h - 1)', '(i - j & 3) * 0.125', 'sigmoid(i - 20)'), 's * s < %s' % pick(rng, '2', '0.5'),
+                       '(s < 0) == (%s)' % truth(rng, 1), 's > 0.25 || i == j', '%s ? s < 1 : s > -1' % truth(rng, 1), '!(s >= 0.5 && s < 0.75)'])
+
+
 def weight(rng):
     """Returns a weight above 0, so that no sum vanishes."""
-    kind = rng.randrange(10)
+    kind = rng.randrange(11)
+    if kind == 10: return 'exp2(%s) * sigmoid(%s)' % (smooth(rng, 1), smooth(rng, 1))
     if kind == 0: return 'pow(1 + s, %d)' % rng.choice([2, 4])
     if kind == 1: return '(1 + %s * s + s * s)' % eighths(rng) + rng.choice([' * (1 + s * s)', '', ' * 0.5 + 2'])
     if kind == 2: return 'exp(%s)' % smooth(rng, 2)
@@ -149,7 +162,10 @@ def whole(rng, depth):
     """Returns any integer expression in s, i, j, h and other names."""
     if depth <= 0: return rng.choice(['i', 'j', 'h', 'i', 'j', constant(rng), rng.choice(NAMES), re.match(r'\d*', number(rng))[0] or '1'])
     a, b = lambda: whole(rng, depth - 1), lambda: anything(rng, depth - 1)
-    kind = rng.randrange(14)
+    kind = rng.randrange(17)
+    if kind == 14: return '(%s) %s (%s)' % (a(), pick(rng, '&', '|', '^'), a())
+    if kind == 15: return '(%s) %s (%s)' % (a(), pick(rng, '<<', '>>'), a())
+    if kind == 16: return '~(%s)' % a()
     if kind == 12: return '(int)(%s)' % b()
     if kind == 13: return 'clamp(%s, %s, %s)' % (a(), a(), a())
     if kind == 0: return '(%s) + (%s)' % (a(), a())
@@ -158,7 +174,7 @@ def whole(rng, depth):
     if kind == 3: return '(%s) / (%s)' % (a(), a())
     if kind == 4: return '(%s) %% (%s)' % (a(), a())
     if kind == 5: return '(%s ? %s : %s)' % (b(), a(), a())
-    if kind == 6: return '%s(%s, %s)' % (pick(rng, 'fmin', 'fmax'), a(), a())
+    if kind == 6: return '%s(%s, %s)' % (pick(rng, 'fmin', 'fmax', 'min', 'max'), a(), a())
     if kind == 7: return 'fabs(%s)' % a()
     if kind == 8: return '%s(%s)' % (pick(rng, '-', '+', '!'), a())
     if kind == 9: return '((%s) %s (%s))' % (b(), pick(rng, '<', '<=', '>', '>=', '==', '!='), b())
@@ -176,8 +192,9 @@ def anything(rng, depth):
     if kind < 6: return '(%s) * (%s)' % (a(), a())
     if kind == 6: return '(%s) / (%s)' % (a(), a())
     if kind == 7: return '((%s) ? %s : %s)' % (a(), a(), a())
-    if kind == 8: return '%s(%s, %s)' % (pick(rng, 'fmin', 'fmax'), a(), a())
+    if kind == 8: return '%s(%s, %s)' % (pick(rng, 'fmin', 'fmax', 'min', 'max'), a(), a())
     if kind == 9: return 'pow(%s, %s)' % (a(), rng.choice(['2', '3', '0.5', '-1', '0', '-2.5', '64', a()]))
     if kind == 10: return '%s(%s)' % (pick(rng, '-', '!', '+'), a())
     if kind == 11: return 'exp(%s)' % a()
-    return '%s(%s)' % (pick(rng, 'log', 'tanh', 'sqrt', 'fabs', 'floor', 'sin', 'cos', 'log1p', 'expm1', '(int)'), a())
+    return '%s(%s)' % (pick(rng, 'log', 'tanh', 'sqrt', 'fabs', 'floor', 'sin', 'cos', 'log1p', 'expm1', '(int)', 'ceil', 'round', 'trunc', 'sign', 'log2',
+                            'exp2', 'sigmoid'), a())

@@ -57,6 +57,7 @@ SIMILARITY = {
     'custom_positions': {'custom': {'weight': '1 + s * s * (h + 1) / (1 + fabs(i - j))'}},
     'decay': {'custom': {'weight': '(1 + s) * (1 + s) * pow(1 - pow(2, -4 - h), i - j)'}},
     'table': {'softmax': {'modify': 's * (2 + tau[h]) + table[h][i - j + 7] + fmin(s, bound)'}},
+    'operators': {'softmax': {'modify': 's > 0 ? 2 * sigmoid(s) : max(round(s), -2) + 0.1 * ((i ^ j) & 5 | i >> 3) - exp2(-s * s)'}},
     'capped': {'softmax': {'modify': '(1 + bound * bound) * tanh(s / (1 + bound * bound))'}},
     'of_entries': {'softmax': {'modify': 's * (2 + entry[b][h]) + kv[g][i - j + 7 + b]'}},
     'of_tokens': {'softmax': {'modify': 's + far[h][j] + of_entry[b][j] + near[i / 4 - j / 4 + 2][j % 3]'}},
@@ -95,6 +96,9 @@ MASK = {
     'given': {'expr': 'given[b][row][j] || given_keys[h][j] && bucket[b][j] != bucket[b][i]'},
     'given_tiles': {'any': [{'expr': 'given[b][row][j]'}, {'all': ['causal', {'expr': 'of_pairs[h][row][j]'}]}]},
     'given_back': {'all': ['causal', {'expr': 'j < ends[b][h] && i - j < width || sinks[j % 4]'}]},
+    'bits_back': {'all': ['causal', {'expr': '(i >> 4) == (j >> 4) || ((i ^ j) & 9) == 8'}]},
+    'of_s': {'any': [{'expr': 's * s > 1'}, {'window': {'left': 2, 'right': 3}}]},
+    'of_s_back': {'all': ['causal', {'expr': 's > -0.25 * (h + 1) || i == j'}]},
     'roots_back': {'expr': 'j <= i && i - j <= 2 * (int)sqrt(i + 1)'},
     'nothing': {'all': [{'prefix': {'length': 10}}, {'not': {'prefix': {'length': 12}}}]}}
 PREPARE = {
@@ -127,9 +131,9 @@ OF_POWERS = {'polynomial_4', 'square', 'square_param'}   # weights with many fea
 FORWARD = {'forward', 'backward', 'statistics', 'statistics_backward'}
 BACKWARD = {'backward', 'everything', 'statistics_backward'}
 BACK = {'causal', 'window_back', 'dilated', 'blocks_back', 'sinks', 'random_back', 'documents_back', 'of_heads_back',
-        'of_batch_back', 'lengths_back', 'roots_back', 'given_back', 'nothing'}
+        'of_batch_back', 'lengths_back', 'roots_back', 'bits_back', 'of_s_back', 'given_back', 'nothing'}
 NO_FEATURES = {'softmax', 'scale', 'cap', 'alibi', 'dense', 'modify', 'gelu', 'named', 'multiplicative', 'additive',
-               'custom_exponential', 'custom_positions', 'table', 'capped', 'of_entries', 'of_tokens', 'of_sequences', 'of_queries', 'of_buckets'}
+               'custom_exponential', 'custom_positions', 'table', 'operators', 'capped', 'of_entries', 'of_tokens', 'of_sequences', 'of_queries', 'of_buckets'}
 OF_BLOCKS = {'sketch_local', 'learned_local'}
 ONE_FORM = {'quadratic', 'auto'}
 CARRIED = {'none', 'causal', 'blocks', 'blocks_back', 'prefix', 'prefix_lm', 'documents_back', 'lengths', 'lengths_back'}
