@@ -146,9 +146,9 @@ def what_it_refuses(folder):
     def gamma(s, b, h, x, y): return torch.lgamma(s)
     def branch(s, b, h, x, y): return s if x > y else -s
     def whole(s, b, h, x, y): return s + c['slopes']
-    def inside(s, b, h, x, y): return 2 * torch.where(x > y, s, -math.inf)
+    def inside(s, b, h, x, y): return -torch.where(x > y, s, -math.inf)
     for mod, why in ((gamma, 'torch.lgamma()'), (branch, 'a Python condition on a position or a score; '),
-                     (whole, 'a tensor of shape [4] without subscripts'), (inside, '-inf inside a formula; ')):
+                     (whole, 'a tensor of shape [4] without subscripts'), (inside, 'this operation on -inf')):
         refuses(lambda: attnc.torch.flex_attention(q, k, v, mod, enable_gqa=True), attnc.torch.Untranslatable,
                 'flex_attention cannot compile %s…' % why)
         try:

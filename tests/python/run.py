@@ -181,8 +181,8 @@ def all_cases(link):
     part = ['--part', options.part] if options.part else []
     for name, packages, files, more in (
             ('numpy', (), ('numpy', 'stored', 'pages'), (numpy_is_all_it_needs, it_is_for_every_python)),
-            ('frameworks', FRAMEWORKS, ('torch', 'tensors', 'replace', 'flex', 'sdpa', 'transformers', 'sharing', 'jax', 'readme',
-                                        'train', 'distributed'), (types_are_strict, types_refuse_what_is_wrong))):
+            ('frameworks', FRAMEWORKS, ('torch', 'tensors', 'replace', 'flex', 'formulas', 'sdpa', 'transformers', 'sharing',
+                                        'jax', 'readme', 'train', 'distributed'), (types_are_strict, types_refuse_what_is_wrong))):
         try:
             python, settings = environment(name, *packages)
         except (Impossible, Skip) as why:

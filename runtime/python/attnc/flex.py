@@ -11,20 +11,20 @@ from torch import Tensor
 from torch.nn.attention.flex_attention import AuxOutput, AuxRequest, BlockMask, create_mask, noop_mask
 
 from . import _flex_graph
-from ._flex_formula import _Trace, _truth, Symbol, Untranslatable
+from ._flex_formula import _condition, _Trace, Untranslatable
 from ._kernel import _FLOATS, Kernel, _of_formula
 
 __all__ = ["flex_attention"]
 
 # ---- block masks
 
-_checked: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+_checked: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # the mask_mod with which each was checked
 
 
 def _check_blocks(mask: BlockMask) -> None:
     """Checks once for each BlockMask that its lists of blocks agree with its mask_mod. A kernel reads only the
     mask_mod. Lists that hide more keys would be lost."""
-    if mask in _checked:
+    if _checked.get(mask) is mask.mask_mod:
         return
     rows, columns = mask.BLOCK_SIZE
     listed = mask.to_dense().bool()
@@ -37,7 +37,7 @@ def _check_blocks(mask: BlockMask) -> None:
         if bool((seen & ~listed[:, :, first // rows]).any()):
             raise Untranslatable("the blocks of this BlockMask hide keys that its mask_mod shows: "
                                  "express them in the mask_mod")
-    _checked[mask] = True
+    _checked[mask] = mask.mask_mod
 
 
 def _blocks_of(mask: BlockMask) -> Callable[..., Any]:
@@ -59,22 +59,21 @@ def _translated(query: Tensor, key: Tensor, value: Tensor, score_mod: Optional[C
     """Returns the kernel for a call, and its arrays. If `traced` is true, captured tensors have no values yet."""
     head_dim, dtype = query.shape[3], _FLOATS[str(query.dtype).removeprefix("torch.")]
     batch, heads, n_q = query.shape[:3]
-    trace = _Trace(batch, heads, n_q, key.shape[2], traced, query.dtype != torch.float64)
-    score = Symbol("s", "real")
+    trace = _Trace(batch, heads, n_q, key.shape[2], traced, query.dtype,
+                   torch.is_grad_enabled() and (query.requires_grad or key.requires_grad))
+    score, seen = trace.score(), "1"
     if score_mod is not None:
-        factor = 1.0 if scale is None else scale * math.sqrt(head_dim)
-        score = trace.run(score_mod, score if factor == 1.0 else Symbol(f"(s * {factor!r})", "real"), *trace.positions)
-    elif scale is not None:
-        score = Symbol(f"s * {scale * math.sqrt(head_dim)!r}", "real")
-    conditions = [f"!{score.hidden}"] if score.hidden else []
+        score = trace.run(score_mod, score, *trace.positions()).used()
     if mask_mod is not None:
-        conditions.append(_truth(trace.run(mask_mod, *trace.positions)).text)
+        seen = _condition(trace, trace.run(mask_mod, *trace.positions()))
     declared = trace.declared()
-    mask = trace.text(" && ".join(conditions), declared) or None
-    text = trace.text(score.text, declared)
+    # s is the inner product / sqrt(head_dim) in `modify`, and the inner product in a mask
+    factor = 1.0 if scale is None else scale * math.sqrt(head_dim)
+    mask = trace.mask(score.hidden, seen, f"(s * {factor / math.sqrt(head_dim)!r})", declared)
+    text = trace.text(score.text, declared, "s" if factor == 1.0 else f"(s * {factor!r})")
     kernel = _of_formula(None, None if text == "s" else text, mask, None, None, 0.0, declared, int(head_dim),
                          int(value.shape[3]), dtype)
-    return kernel, trace.arrays(query.dtype)
+    return kernel, trace.arrays(declared)
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: Optional[BlockMask], enable_gqa: bool) -> None:
