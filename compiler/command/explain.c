@@ -221,7 +221,7 @@ static void explain_algorithm(const struct unit *p)
     explain_faded(p);
     explain_dropout(p);
     if (!linear) {
-        printf("  no linear form: %s\n", p->why_quadratic ? p->why_quadratic : "'algorithm: quadratic' excludes it");
+        printf("  no linear form: %s\n", p->why_quadratic);
         return;
     }
     long long columns = (long long)p->spec->value_dim + 1, element = dtype_bytes(dtype_of_sums(p->spec->dtype));

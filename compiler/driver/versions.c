@@ -254,6 +254,7 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
     /* With the delta rule, the quadratic form takes twice the time. So it is compiled only in place of the linear form.
      */
     if (x->good && solves && (!separates || p->why_quadratic)) u->quadratic = compile(x, NULL, target, false, shown);
+    if (algorithm == ALGORITHM_QUADRATIC) p->why_quadratic = "'algorithm: quadratic' asks for no linear form";
     if (!x->good || !c) return;
     if ((separates && !p->why_quadratic) || algorithm == ALGORITHM_LINEAR)
         u->linear = c;

@@ -243,7 +243,13 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
     } else if (known != EXPRESSION_NAMES) {
         report_misplaced(r, at, word);
     } else {
+        static const char *const operators[][2] = {{"and", "&&"}, {"or", "||"}, {"not", "!"}};
         expression_error(r, at, "unknown name '%s'", word);
+        for (int k = 0; k < 3; k++)
+            if (strcmp(word, operators[k][0]) == 0) {
+                expression_note(r, at, "expressions are C: write %s", operators[k][1]);
+                return;
+            }
         const char *near = near_function(word), *array_near = near_array(r, word);
         if (array_near)
             expression_note(r, at, "did you mean '%s'?", array_near);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,12 @@ static void mismatch(struct spec_reader *r, const struct key_row *row, struct ya
     spec_row_domain(row, &domain);
     spec_error(r, node, "'%s': expected %s, found %s", row->key, domain.data, spec_found(r, node));
     text_free(&domain);
+    double above, below;
+    char after;
+    const bool number = row->type == ROW_NUMBER || row->type == ROW_INTEGER;
+    if (number && node->kind == YAML_WORD && sscanf(node->text, "%lf / %lf%c", &above, &below, &after) == 2 &&
+        below != 0)
+        spec_note(r, node, "YAML has no fractions: write %.17g", above / below);
 }
 
 static void store(void *into, size_t field, const void *value, size_t bytes)
@@ -274,6 +281,30 @@ static void report_bare(struct spec_reader *r, const struct option_row *option, 
     text_free(&example);
 }
 
+/* Returns the word of the language for the name of a type in other programs, or NULL. */
+static const char *other_name(enum choice choice, const char *text)
+{
+    static const char *const names[][2] = {
+        {"float16", "f16"}, {"half", "f16"},   {"fp16", "f16"},  {"bfloat16", "bf16"}, {"float32", "f32"},
+        {"float", "f32"},   {"single", "f32"}, {"fp32", "f32"},  {"float64", "f64"},   {"double", "f64"},
+        {"fp64", "f64"},    {"int32", "int"},  {"int64", "int"}, {"uint8", "bool"},    {"boolean", "bool"}};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (strcmp(text, names[k][0]) == 0 && spec_find_option(choice, names[k][1])) return names[k][1];
+    return NULL;
+}
+
+/* Tells how to write a value that stands in place of a map of options: as the first option of its kind. */
+static void note_first_option(struct spec_reader *r, const struct option_row *option, const struct yaml *value)
+{
+    const bool number = value->kind == YAML_INT || value->kind == YAML_REAL;
+    for (int i = 0; i < key_row_count && value->kind != YAML_LIST; i++) {
+        const enum row_type type = key_rows[i].type;
+        if (key_rows[i].group != option->group || (type == ROW_INTEGER || type == ROW_NUMBER) != number) continue;
+        spec_note(r, value, "write {%s: {%s: %.40s}}", option->word, key_rows[i].key, value->text);
+        return;
+    }
+}
+
 static void read_value(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into);
 
 /* Reads a choice, which is `word` or {word: options}. Stores the options in `into`. Returns the row of the word, or
@@ -299,12 +330,20 @@ static const struct option_row *read_choice(struct spec_reader *r, const struct 
     if (word->kind != YAML_WORD || !*word->text) {
         const struct key_row item = {.key = row->key, .type = ROW_CHOICE, .of = row->of};
         mismatch(r, &item, word);
+        if (word->kind == YAML_LIST && choice == CHOICE_MASK)
+            spec_note(r, word,
+                      "write {all: […]} for keys that all masks of a list show, {any: […]} for keys that one "
+                      "of them shows");
         return NULL;
     }
     const struct option_row *option = spec_find_option(choice, word->text);
     if (!option) {
+        const char *const meant = other_name(choice, word->text);
         spec_error(r, word, "unknown %s '%.60s'", choice_rows[choice].heading, word->text);
-        spec_hint(r, word, word->text, spec_option_words(r->arena, choice));
+        if (meant)
+            spec_note(r, word, "write %s: %s", row->key, meant);
+        else
+            spec_hint(r, word, word->text, spec_option_words(r->arena, choice));
         return NULL;
     }
     switch (option->payload) {
@@ -318,6 +357,7 @@ static const struct option_row *read_choice(struct spec_reader *r, const struct 
         if (value && value->kind != YAML_NULL) {
             if (value->kind != YAML_MAP) {
                 spec_error(r, value, "the options of '%s' are a map, found %s", option->word, spec_found(r, value));
+                note_first_option(r, option, value);
                 return NULL;
             }
             spec_read_map(r, value, word, option->group, into);
@@ -644,6 +684,31 @@ static const char *key_of_group(enum group group)
     return key_rows[i].key;
 }
 
+/* Tells where a key of another map belongs. Returns false if the key is in no map, or in several. */
+static bool note_place_of_key(struct spec_reader *r, const struct yaml *key, enum group group)
+{
+    const struct key_row *found = NULL;
+    int count = 0;
+    for (int i = 0; i < key_row_count; i++)
+        if (strcmp(key_rows[i].key, key->text) == 0 && key_rows[i].group != group) {
+            if (!found || key_rows[i].group == GROUP_SPEC) found = &key_rows[i];
+            count++;
+        }
+    if (!found || (count > 1 && found->group != GROUP_SPEC)) return false;
+    if (found->group == GROUP_SPEC) {
+        spec_note(r, key, "'%s' is a key of the spec: write it at the beginning of a line, beside 'similarity'",
+                  found->key);
+        return true;
+    }
+    for (int i = 0; i < key_row_count; i++)
+        if (key_rows[i].type == ROW_GROUP && key_rows[i].of == (int)found->group) {
+            spec_note(r, key, "'%s' is a key of '%s': write %s: {%s: …}", found->key, key_rows[i].key, key_rows[i].key,
+                      found->key);
+            return true;
+        }
+    return false;
+}
+
 void spec_read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, enum group group, void *into)
 {
     for (int i = 0; map && i < map->count; i++) {
@@ -653,7 +718,9 @@ void spec_read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, 
             continue;
         }
         spec_error(r, map->key[i], "unknown key '%.60s'", map->key[i]->text);
-        spec_hint(r, map->key[i], map->key[i]->text, spec_key_words(r->arena, group));
+        if (nearest_word(map->key[i]->text, spec_key_words(r->arena, group)) ||
+            !note_place_of_key(r, map->key[i], group))
+            spec_hint(r, map->key[i], map->key[i]->text, spec_key_words(r->arena, group));
     }
     for (int i = 0; i < key_row_count; i++) {
         const struct key_row *row = &key_rows[i];

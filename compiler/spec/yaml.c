@@ -237,6 +237,7 @@ static const char *core_tag(struct loader *r, const yaml_char_t *tag, struct pos
             if (strcmp(text + sizeof prefix - 1, known[i]) == 0) return known[i];
     }
     report(r, at, "the tag '%.60s' has no meaning here", text);
+    remark(r, at, "YAML reads a word that begins with ! as a tag: write expressions in quotes, as in \"!(i == j)\"");
     return NULL;
 }
 
@@ -476,14 +477,34 @@ static void close_collection(struct loader *r)
 
 /* ---- events ---- */
 
+/* Returns what to write instead, for the most frequent errors in YAML, or NULL. */
+static const char *syntax_remedy(const struct loader *r, const yaml_parser_t *parser, const char *problem)
+{
+    const char *line = r->source; /* libyaml counts characters, not bytes, so the line is found first */
+    for (size_t k = 0; k < parser->problem_mark.line && line; k++)
+        line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL;
+    if (strcmp(problem, "found character that cannot start any token") == 0 && line && line[strspn(line, " ")] == '\t')
+        return "YAML does not allow tabs as indentation: write blanks";
+    if (strcmp(problem, "mapping values are not allowed in this context") == 0)
+        return "write the options of a word in braces, as in 'mask: {window: {left: 256}}', or in lines below it that "
+               "begin with more blanks";
+    return NULL;
+}
+
 static void report_syntax(struct loader *r, const yaml_parser_t *parser)
 {
     if (parser->error == YAML_MEMORY_ERROR) {
         fputs("attnc: error: out of memory\n", stderr);
         exit(STATUS_MACHINE);
     }
-    report(r, position(parser->problem_mark), "%s", parser->problem ? parser->problem : "not YAML");
-    if (parser->context) remark(r, position(parser->context_mark), parser->context);
+    const struct position at = position(parser->problem_mark);
+    const char *const problem = parser->problem ? parser->problem : "not YAML", *const remedy = syntax_remedy(r, parser,
+                                                                                                              problem);
+    report(r, at, "%s", problem);
+    if (remedy)
+        remark(r, at, remedy);
+    else if (parser->context)
+        remark(r, position(parser->context_mark), parser->context);
 }
 
 static void read_events(struct loader *r, yaml_parser_t *parser)

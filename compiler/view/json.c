@@ -128,9 +128,8 @@ static json_t *algorithm(const struct unit *p)
                           ? "the weight has finite features, and its linear form takes less work from the crossover on"
                       : linear && p->spec->algorithm == ALGORITHM_AUTO
                           ? "the schedule takes the linear form for every length"
-                      : linear           ? "'algorithm: linear' asks for only the linear form"
-                      : p->why_quadratic ? p->why_quadratic
-                                         : "'algorithm: quadratic' asks for no linear form";
+                      : linear ? "'algorithm: linear' asks for only the linear form"
+                               : p->why_quadratic;
     json_t *made = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "forms", forms, "why", why, "crossover",
                              first_linear(p) ? json_integer(first_linear(p)) : json_null(), "features",
                              linear && pairs ? json_integer(linear->separated.features) : json_null(), "state_bytes",

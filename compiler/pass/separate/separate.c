@@ -18,6 +18,7 @@
 #include "separate.h"
 #include "../../analysis/analysis.h"
 #include "../../cost/cost.h"
+#include "../../expression/expression.h"
 #include "../../schedule/schedule.h"
 #include "../../spec/spec.h"
 
@@ -159,6 +160,31 @@ static bool decays_in_lanes(const struct separation *x)
            x->c->spec->head_dim % (x->c->target->vector_bytes / dtype_bytes(dtype)) == 0;
 }
 
+/* Returns the reason why no state covers the region, with the part of the mask that is at fault. */
+static const char *lost_keys(const struct separation *x, const struct expr *region)
+{
+    const struct expr *const fault = separate_fault(x, region), *const i = expr_leaf(
+                                                                    x->m, EXPR_INDEX,
+                                                                    x->lane); /* in messages, the query's position */
+    struct text says = {0};
+    if (fault->op == EXPR_DRAWN && fault->draw->name)
+        text_add(&says, "blocks that '%s' lists", fault->draw->name);
+    else if (fault->op == EXPR_DRAWN)
+        text_add(&says, "blocks that are drawn at random");
+    else {
+        text_add(&says, "condition '");
+        expression_print(expr_replace(x->m, fault, separate_query_position(x), i), NULL, x->m, &says);
+        text_add(&says, "'");
+    }
+    const char *const why = arena_printf(x->m->arena,
+                                         "a carried state can gain keys but not lose them, which the mask's %s may "
+                                         "need; a state covers 'none', 'causal', "
+                                         "'prefix', 'lengths', 'document', 'block_window' and combinations of these",
+                                         says.data);
+    text_free(&says);
+    return why;
+}
+
 /* Sets the plan's members for the region `where`. Returns false after separate_none if no state can cover it. */
 static bool find_region(struct separation *x, const struct expr *where, struct plan *plan)
 {
@@ -177,11 +203,7 @@ static bool find_region(struct separation *x, const struct expr *where, struct p
         plan->region = blocks.region;
         plan->last = separate_query_position(x);
     } else if (!separate_prefix_region(x, &plan->region, &plan->last))
-        return separate_none(
-                   x, graph_find_solve(x->g) >= 0
-                          ? only_causal
-                          : "a carried state can gain keys but not lose them, so the mask must be 'none', 'causal', "
-                            "'prefix', 'block_window' or a combination of these") != NULL;
+        return separate_none(x, graph_find_solve(x->g) >= 0 ? only_causal : lost_keys(x, plan->region)) != NULL;
     if (x->id[KEY]) {
         /* A state sums only keys with the last id before its chunk. Ids never decrease, so no key with the query's
            id is missing. */
@@ -499,7 +521,7 @@ void pass_separate(struct compilation *c)
             c->graph = before; /* give up, because the weights of two keys do not have the features of the state */
         break;
     }
+    if (!c->reason) c->reason = "no weight of a query and a key is only summed over keys";
     if (c->spec->algorithm != ALGORITHM_LINEAR || !graph_has_pairs(c->graph)) return;
-    diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s",
-                      c->reason ? c->reason : "its weights are not summed over keys");
+    diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s", c->reason);
 }

@@ -127,5 +127,7 @@ bool separate_window_of_blocks(const struct separation *x, const struct expr *wh
    - Query i sees keys up to a(i): *where is "j <= a(i)". If a(i) is the query's position or 1 less, *last is that
      position. Otherwise *last is min(a(i), last key). */
 bool separate_prefix_region(const struct separation *x, const struct expr **where, const struct expr **last);
+/* Returns the smallest part of the region, which separate_prefix_region refuses, that no state can cover. */
+const struct expr *separate_fault(const struct separation *x, const struct expr *where);
 
 #endif

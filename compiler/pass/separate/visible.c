@@ -66,6 +66,15 @@ static const struct expr *last_key(const struct separation *x, const struct expr
     return of_query || same_for_all(x, e) ? last : NULL;
 }
 
+const struct expr *separate_fault(const struct separation *x, const struct expr *where)
+{
+    const bool joins = where->op == EXPR_OR || where->op == EXPR_AND;
+    for (int k = 1; k >= 0 && joins; k--)
+        if (!last_key(x, where->arg[k]) && separate_uses_axis(x, where->arg[k], x->stream))
+            return separate_fault(x, where->arg[k]);
+    return where;
+}
+
 /* Whether e is the block of `position`, (position - position mod L) / L, with L = *of. If *of is 0, any L is right,
    and *of becomes L. */
 static bool is_block_number(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of)
