@@ -111,8 +111,6 @@ void emit_set_backward(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "BACKWARD", e->p->parts > 0);
     const bool tiled = emit_has_tiled(e->p->arrays), first = e->p->prefixes || e->p->corrects;
     template_set_number(t, "SHARED", first || tiled);
-    template_set_number(t, "SIZES",
-                        e->p->parts > 0 || first || tiled || e->p->sums_keys || (e->p->spec->emit & EMIT_DECODE));
     template_set_number(t, "TASKS_OF_KEYS", e->p->parts > 0 || first);
     bool of_batch = false;
     for (int k = 0; k < e->p->backwards; k++) {

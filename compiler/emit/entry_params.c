@@ -59,15 +59,6 @@ static const char *param_strides(struct arena *arena, const struct kernel_array 
         a->member, a->member, emit_sizes_of(arena, a), a->rank, a->member, a->member);
 }
 
-/* Returns a C condition that a row of the array is not contiguous. A state needs contiguous rows of constant size.
-   Returns NULL if the condition cannot hold. */
-static const char *row_is_apart(struct arena *arena, const struct kernel_array *a)
-{
-    const struct array_axis *const last = &a->axis[a->rank - 1];
-    if (!array_grows(a) || a->role != ROLE_PER_KEY || !last->constant || last->extent == 1) return NULL;
-    return arena_printf(arena, "call.at.%s[%d] != 1", a->member, a->rank - 1);
-}
-
 /* Sets the statements that move the pointers to integers so that they begin at sequence b. */
 static void set_integers_of_sequences(struct template_names *t, const struct kernel_arrays *all)
 {
@@ -102,7 +93,7 @@ static const char *limits_of(const struct spec *spec, const struct kernel_array 
 void emit_set_params(struct template_names *t, const struct emitted_file *e)
 {
     const struct kernel_arrays *const all = e->p->arrays;
-    const char *missing = "!params", *table = "", *rows = "", *strides = "", *apart = "";
+    const char *missing = "!params", *table = "", *rows = "", *strides = "";
     const struct kernel_array *const ids = emit_param_of_ids(all);
     const char *const member = emit_strides_member(all);
     int params = 0;
@@ -121,8 +112,6 @@ void emit_set_params(struct template_names *t, const struct emitted_file *e)
             array_grows(a), limits_of(e->p->spec, a));
         if (a->strided)
             strides = arena_printf(t->arena, "%s%s%s", strides, *strides ? "\n" : "", param_strides(t->arena, a));
-        const char *const when = row_is_apart(t->arena, a);
-        if (when) apart = arena_printf(t->arena, "%s%s%s", apart, *apart ? " || " : "", when);
         if (a->rows) rows = arena_printf(t->arena, "%s%s%s", rows, *rows ? "\n" : "", param_rows(t->arena, a));
     }
     template_set_number(t, "PARAMS", params);
@@ -130,8 +119,6 @@ void emit_set_params(struct template_names *t, const struct emitted_file *e)
     if (member) template_set(t, "STRIDES_MEMBER", member);
     template_set(t, "STRIDE_VALUES", strides);
     template_set(t, "PARAM_ROW_VALUES", rows);
-    template_set_number(t, "ROWS_APART", *apart != 0);
-    template_set(t, "ROW_IS_APART", apart);
     template_set(t, "PARAM_MISSING", missing);
     template_set(t, "PARAM_TABLE", table);
     template_set(t, "PARAM_POINTER", params ? "param" : "NULL");

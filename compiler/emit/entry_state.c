@@ -15,6 +15,9 @@ struct rows_text {
     struct arena *arena;
     int count;
     const char *bytes, *heads, *pointers, *strides, *row_strides;
+    const char *elements,
+        *apart; /* for rows of an array of the caller: the bytes of an element, and its stride; or 0 */
+    bool any_apart;
     const char *types;  /* the type and the elements of a row that is rounded, or 0, 0 */
     const char *values; /* statements that set the arrays in struct call */
 };
@@ -24,6 +27,24 @@ static int axis_of_heads(const struct kernel_array *a)
 {
     const int heads = emit_axis_of_size(a, ARRAY_SIZE_HEADS);
     return heads < 0 ? emit_axis_of_size(a, ARRAY_SIZE_KV_HEADS) : heads;
+}
+
+/* Adds C for the elements of a row. Those of an array of the caller may be apart, but a state stores them together. */
+static void add_elements(struct rows_text *x, const struct kernel_array *a)
+{
+    const char *const comma = x->count ? ", " : "";
+    const struct array_axis *const last = a && a->rank > 0 ? &a->axis[a->rank - 1] : NULL;
+    if (!last || !a->strided || !last->constant || last->extent == 1) {
+        x->elements = arena_printf(x->arena, "%s%s0", x->elements, comma);
+        x->apart = arena_printf(x->arena, "%s%s0", x->apart, comma);
+        return;
+    }
+    const char *const size = arena_printf(x->arena, "(int64_t)sizeof(%s)", emit_stored(a->dtype));
+    x->any_apart = true;
+    x->elements = arena_printf(x->arena, "%s%s%s", x->elements, comma, size);
+    x->apart = arena_printf(x->arena, "%s%scall->at.%s[%d] * %s", x->apart, comma, a->member, a->rank - 1, size);
+    x->values = arena_printf(x->arena, "%s%s    call->at.%s[%d] = rows->apart[%d] / %s;", x->values,
+                             *x->values ? "\n" : "", a->member, a->rank - 1, x->count, size);
 }
 
 /* Adds C for an array of integers, except what all arrays have. Kernels read it through the parameters, at a subscript
@@ -71,6 +92,7 @@ static void add_given_rows(struct rows_text *x, const struct kernel_array *a)
                             : array_has_size(a, ARRAY_SIZE_KV_HEADS) ? "kv_heads"
                             : array_has_size(a, ARRAY_SIZE_HEADS)    ? "heads"
                                                                      : "1");
+    add_elements(x, a);
     if (a->integer_rows) {
         add_integer_rows(x, a);
         return;
@@ -98,6 +120,7 @@ static void add_computed_rows(struct rows_text *x, const struct kernel_array *a)
     x->bytes = arena_printf(x->arena, "%s, %lld * (int64_t)sizeof(%s)", x->bytes, row, emit_stored(a->dtype));
     x->types = arena_printf(x->arena, "%s, {%s, 0}", x->types, emit_runtime_dtype(a->dtype));
     x->heads = arena_printf(x->arena, "%s, heads", x->heads);
+    add_elements(x, NULL);
     x->pointers = arena_printf(x->arena, "%s, NULL", x->pointers);
     x->strides = arena_printf(x->arena, "%s, {0, 0, 0}", x->strides);
     x->row_strides = arena_printf(x->arena, "%s, %lld", x->row_strides, row);
@@ -116,7 +139,7 @@ static bool has_rows_of_keys(const struct kernel_array *a)
      has the outer array in another form. */
 static void set_kept_arrays(struct template_names *t, const struct kernel_arrays *arrays, bool prepared, bool corrects)
 {
-    struct rows_text x = {t->arena, 0, "", "", "", "", "", "", ""};
+    struct rows_text x = {t->arena, 0, "", "", "", "", "", "", "", false, "", ""};
     const struct kernel_array *const ids = emit_param_of_ids(arrays);
     int sums = 0;
     for (int k = 0; k < arrays->count; k++) {
@@ -146,6 +169,9 @@ static void set_kept_arrays(struct template_names *t, const struct kernel_arrays
     template_set_number(t, "GIVEN_ARRAYS", x.count);
     template_set(t, "KEPT_ROW_BYTES", x.bytes);
     template_set(t, "KEPT_TYPES", x.types);
+    template_set_number(t, "ROWS_APART", x.any_apart);
+    template_set(t, "KEPT_ELEMENT_BYTES", x.elements);
+    template_set(t, "KEPT_APART", x.apart);
     template_set(t, "KEPT_HEADS", x.heads);
     template_set(t, "KEPT_POINTERS", x.pointers);
     template_set(t, "KEPT_STRIDES", x.strides);

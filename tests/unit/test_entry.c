@@ -220,9 +220,20 @@ static void workspace_serves(void)
     CU_ASSERT(SPEC_workspace(&many) == (PHASES ? 3 * (OWN + SHARED + SLOTS * SLOT) : 3 * OWN));
     few.threads = 0;
     few.workspace_bytes = SPEC_workspace(&few);
-    CU_ASSERT(few.workspace_bytes >= OWN * threads_served(&few));
-    CU_ASSERT(thread_count(&few, few.workspace_bytes, OWN) >= 1 &&
-              (size_t)thread_count(&few, few.workspace_bytes, OWN) <= few.workspace_bytes / OWN);
+    CU_ASSERT(few.workspace_bytes >= OWN * (size_t)threads_served(&few));
+    unsigned char *const work = attn_alloc(OWN);
+    int threads = 0;
+    CU_ASSERT(take_workspace(&few, work, 0, OWN, &threads) == 0 && threads >= 1 &&
+              (size_t)threads <= few.workspace_bytes / OWN);
+    few.threads = INT32_MAX; /* more than there are processors need room */
+    few.workspace_bytes = 0;
+    CU_ASSERT(take_workspace(&few, work, 0, OWN, &threads) == 0 && threads >= 1 && threads < 1 << 16);
+    few.workspace_bytes = OWN * 5;
+    CU_ASSERT(take_workspace(&few, work, 0, OWN, &threads) == ATTN_EWORKSPACE);
+    few.threads = 5;
+    CU_ASSERT(take_workspace(&few, work, 0, OWN, &threads) == 0 && threads >= 1 && threads <= 5);
+    CU_ASSERT(take_workspace(&few, work, 1, OWN, &threads) == ATTN_EWORKSPACE);
+    attn_free(work);
 }
 
 #if IDS

@@ -1,7 +1,7 @@
 size_t SPEC_extend_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const size_t bytes = bytes_times(bytes_of_extending(problem), (int64_t)threads_served(problem));
+    const size_t bytes = bytes_times(bytes_of_extending(problem), threads_served(problem));
     size_t all = bytes_plus(bytes, bytes_of_growths(problem));
 #if PREFIX_SUMS && UNCOPIED
     const struct version this = extend_version(problem);
@@ -68,22 +68,16 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     struct call call = {.params = params, APPENDED_VALUES};
     struct places at;
     const struct version this = extend_version(problem);
-    int error = CHECK_PROBLEM(&new_tokens, HEAD_DIM, VALUE_DIM, &call.p);
+    int error = take_problem(&call, &new_tokens, CHECK_PROBLEM);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
     if (problem->cu_seqlens && (problem->lengths || !in_one_row(problem))) return ATTN_EPROBLEM;
     call.p.batch = problem->batch;
-#if SHARES
-    call.sharing = sharing_of(&call.p);
-#endif
     struct appending x = {.extends = &this, .at = &at};
     int64_t tokens = 0;
 #if PARAMS
     const int wrong = take_params(&call);
     if (wrong) return wrong;
-#endif
-#if ROWS_APART
-    if (ROW_IS_APART) return ATTN_EPROBLEM; /* the elements of a stored row must be contiguous */
 #endif
 #if PAGED
     x.pages = problem->pages;
@@ -124,9 +118,8 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     }
     if (tokens == 0 || call.p.heads == 0) return 0;
     const int asked = call.q || call.out; /* without queries, the call only changes the state */
-    if ((asked && (ARRAY_OF_QUERIES_MISSING)) || ARRAY_OF_KEYS_MISSING || !workspace) return ATTN_EPOINTER;
+    if ((asked && (ARRAY_OF_QUERIES_MISSING)) || ARRAY_OF_KEYS_MISSING) return ATTN_EPOINTER;
     if (ARRAY_SHARED) return ATTN_EPOINTER;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
 #if CHUNK_SUMS
     if ((uintptr_t)problem->chunk_sums % 64) return ATTN_EALIGN;
     if (problem->chunk_sums && problem->chunk_sums_bytes && problem->chunk_sums_bytes < chunk_sums(problem))
@@ -134,7 +127,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
 #else
     if (problem->chunk_sums) return ATTN_EPROBLEM;
 #endif
-    const size_t bytes = bytes_of_extending(problem), all = problem->workspace_bytes;
+    const size_t bytes = bytes_of_extending(problem);
     size_t first = bytes_of_growths(problem);
     x.asked = asked;
 #if PREFIX_SUMS && UNCOPIED
@@ -151,16 +144,14 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     x.prepared = (unsigned char *)workspace + first;
     first = bytes_plus(first, bytes_of_prepared(&call.p));
 #endif
-    if (!bytes_fit(first)) return ATTN_ESIZE;
-    const size_t given = !all ? 0 : all > first ? all - first : 1;
+    error = take_workspace(problem, workspace, first, bytes, &x.threads);
+    if (error) return error;
     x.work = (unsigned char *)workspace + first;
-    x.threads = thread_count(problem, given, bytes);
-    if (given && given < bytes * (size_t)x.threads) return ATTN_EWORKSPACE;
     struct growth *const growth = (struct growth *)workspace;
     struct job *const job = (struct job *)(void *)(growth + call.p.batch);
 #if PAGED
     if (x.pages) {
-        if (!pages_apart(&call, &at, workspace, all ? all : first + bytes * (size_t)x.threads)) return ATTN_EPOINTER;
+        if (!pages_apart(&call, &at, workspace, first + bytes * (size_t)x.threads)) return ATTN_EPOINTER;
         unsigned char *const lists = (unsigned char *)workspace + bytes_of_growths(problem);
         error = check_pages(problem, &at,
             (int32_t *)(void *)(lists - whole_lines(bytes_times(2 * sizeof(int32_t), x.pages->count))));

@@ -256,7 +256,7 @@ static size_t shared_bytes(const struct attn_problem *problem)
 size_t SPEC_backward_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const size_t of_threads = part_bytes_a_thread(WORK_KEYS) * threads_served(problem),
+    const size_t of_threads = bytes_times(part_bytes_a_thread(WORK_KEYS), threads_served(problem)),
         bytes = bytes_plus(shared_bytes(problem), of_threads);
     return bytes_fit(bytes) ? bytes : 0;
 }
@@ -343,27 +343,17 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     struct SPEC_gradients *gradients, void *workspace)
 #endif
 {
-    if (!problem) return ATTN_EPOINTER;
     struct call call = {.params = params, GRADIENT_VALUES};
-    int error = CHECK_PROBLEM(problem, HEAD_DIM, VALUE_DIM, &call.p);
+    int error = take_problem(&call, problem, CHECK_PROBLEM);
     if (error) return error;
-#if SAME_HEADS
-    if (call.p.heads != call.p.kv_heads) return ATTN_EPROBLEM;
-#endif
-#if SEEDED
-    if (call.p.seed == 0) call.p.seed = SEED_OF_SPEC;
-#endif
 #if MAX_LENGTH
-    if (call.p.n_q > MAX_LENGTH || call.p.n_k > MAX_LENGTH) return ATTN_ELENGTH;
+    if (too_long(&call.p)) return ATTN_ELENGTH;
 #endif
 #if !TOTALS
     (void)gradients;
     if (call.p.batch == 0) return 0;
 #endif
-#if SHARES
-    call.sharing = sharing_of(&call.p);
-#endif
-    if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (GRADIENT_OF_QUERIES_MISSING)) ||
+    if ((call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (GRADIENT_OF_QUERIES_MISSING)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (GRADIENT_OF_KEYS_MISSING)))
         return ATTN_EPOINTER;
     if (GRADIENT_SHARED) return ATTN_EPOINTER;
@@ -371,10 +361,7 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     const int wrong = take_params(&call);
     if (wrong) return wrong;
 #endif
-    if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
-#if POSITIONS
-    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
-#endif
+    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     for (int part = 0; part < PARTS; part++) {
         const struct version this = part_version(part, GRADIENT_KEYS);
         if (!runs(&this)) return ATTN_EMACHINE;
@@ -385,11 +372,10 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
         if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
 #endif
     }
-    const size_t bytes = part_bytes_a_thread(WORK_KEYS), saved = saved_bytes(problem), shared = shared_bytes(problem),
-        given = problem->workspace_bytes;
-    if (!bytes_fit(shared)) return ATTN_ESIZE;
-    const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
-    if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t bytes = part_bytes_a_thread(WORK_KEYS), saved = saved_bytes(problem), shared = shared_bytes(problem);
+    int threads = 1;
+    error = take_workspace(problem, workspace, shared, bytes, &threads);
+    if (error) return error;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
     unsigned char *first = (unsigned char *)workspace;
 #if DECAY_PARTS

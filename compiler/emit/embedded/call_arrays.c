@@ -14,7 +14,10 @@ static size_t prefix_rows(const struct attn_problem *p, int64_t n)
 
 /* Returns the number of rows of a head's sums. */
 #if OUTER
-static int64_t rows_of_sums(const struct attn_problem *p) { return p->n_k + 1; } /* row -1: before the first token */
+static int64_t rows_of_sums(const struct attn_problem *p) /* row -1: before the first token */
+{
+    return min(p->n_k, INT64_MAX - 1) + 1;
+}
 #else
 static int64_t rows_of_sums(const struct attn_problem *p) { return p->n_k; }
 #endif
@@ -266,20 +269,16 @@ size_t SPEC_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
 #if SHARED
-    const size_t shared = forward_bytes(problem);
-    size_t bytes = first_bytes_a_thread();
+    size_t shared = forward_bytes(problem), bytes = first_bytes_a_thread();
+#else
+    size_t shared = 0, bytes = 0;
+#endif
 #if SEVERAL
     if (max_bytes_a_thread(FORWARD_KEYS) > bytes) bytes = max_bytes_a_thread(FORWARD_KEYS);
 #else
     const struct version this = version(FORWARD_KEYS);
     if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
 #endif
-    return bytes_fit(shared) ? shared + bytes * threads_served(problem) : 0;
-#elif SEVERAL
-    return max_bytes_a_thread(FORWARD_KEYS) * threads_served(problem);
-#else
-    const struct version this = version(FORWARD_KEYS);
-    return bytes_a_thread(&this) * threads_served(problem);
-#endif
+    shared = bytes_plus(shared, bytes_times(bytes, threads_served(problem)));
+    return bytes_fit(shared) ? shared : 0;
 }
-

@@ -160,29 +160,37 @@ static size_t bytes_a_thread(const struct version *v)
 /* ==== the interface ==== */
 /* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
    thread per processor, because OpenMP's default may change later. */
-static size_t threads_served(const struct attn_problem *p)
+static int64_t threads_served(const struct attn_problem *p)
 {
-    if (p->threads > 0) return (size_t)p->threads;
+    if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
-    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
+    return max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
 }
 
-/* Returns p->threads, or a default if it is 0. The default exceeds the number of processors only if the workspace has
-   room. */
-static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
+/* Checks the workspace of a call, and sets *threads to the number of threads: the caller's or OpenMP's default, but not
+   more than there are processors, unless the workspace has room or the caller has the threads. The first `shared` bytes
+   of the workspace are for all threads. Returns 0 or an error. */
+static int take_workspace(const struct attn_problem *p, const void *workspace, size_t shared, size_t bytes_a_thread,
+    int *threads)
 {
-    if (p->threads > 0) return p->threads;
+    const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
+        room = bytes_a_thread ? left / bytes_a_thread : left;
 #ifdef _OPENMP
-    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
-    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
+    const int64_t by_default = omp_get_max_threads(), processors = omp_get_num_procs();
 #else
-    (void)workspace_bytes;
-    (void)bytes_a_thread;
-    return 1;
+    const int64_t by_default = 1, processors = 1;
 #endif
+    const int64_t most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
+        wanted = p->threads > 0 ? p->threads : min(by_default, most);
+    if (!workspace) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    if (all && all < bytes_plus(shared, bytes_times(bytes_a_thread, wanted))) return ATTN_EWORKSPACE;
+    *threads = (int)(p->team ? wanted : min(wanted, most));
+    return 0;
 }
 
 #if PHASES
@@ -256,6 +264,50 @@ PARAM_ROW_VALUES
 }
 
 #endif
+#if POSITIONS
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <= most;
+    return fit;
+}
+
+#endif
+#if SHARES
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
+#endif
+/* A function like attn_problem_check. */
+typedef int checks_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
+    struct attn_problem *filled);
+
+/* Checks the sizes, strides and positions of a call to any entry point, and fills in `call->p`. Returns 0 or an error. */
+static int take_problem(struct call *call, const struct attn_problem *problem, checks_problem *checks)
+{
+    if (!problem) return ATTN_EPOINTER;
+    const int error = checks(problem, HEAD_DIM, VALUE_DIM, &call->p);
+    if (error) return error;
+#if SAME_HEADS
+    if (call->p.heads != call->p.kv_heads) return ATTN_EPROBLEM;
+#endif
+#if POSITIONS
+    if (!positions_fit(&call->p)) return ATTN_EPROBLEM;
+#endif
+#if SHARES
+    call->sharing = sharing_of(&call->p);
+#endif
+#if SEEDED
+    if (call->p.seed == 0) call->p.seed = SEED_OF_SPEC;
+#endif
+    return 0;
+}
+
+#if MAX_LENGTH
+static int too_long(const struct attn_problem *p) { return p->n_q > MAX_LENGTH || p->n_k > MAX_LENGTH; }
+
+#endif
 #if PARAMS
 /* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
 static int take_params(struct call *call)
@@ -307,14 +359,6 @@ static int after_keys(const struct attn_problem *p)
 static int64_t keys_of_version(const struct attn_problem *p)
 {
     return after_keys(p) ? 0 : p->n_k;
-}
-
-static int positions_fit(const struct attn_problem *p)
-{
-    const int64_t most = INT64_C(1) << 31;
-    int fit = 1;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <= most;
-    return fit;
 }
 
 #endif

@@ -17,7 +17,11 @@ static void begin_growth(struct growth *g, const struct call *whole, const struc
 {
     struct call *const call = &g->call;
     *call = *whole;
+#if ROWS_APART
+    g->given = (struct rows){{KEPT_POINTERS}, {KEPT_STRIDES}, {KEPT_APART}};
+#else
     g->given = (struct rows){{KEPT_POINTERS}, {KEPT_STRIDES}};
+#endif
     g->s = x->at->sequence[b];
     g->s.draft = g->s.length;
     g->b = b;
@@ -129,44 +133,59 @@ static struct span span_of(const void *memory, size_t bytes)
     return (struct span){first, memory ? first + bytes : first};
 }
 
-/* Returns the memory of q, k, v or out. */
-static struct span span_of_array(const struct call *call, const void *array, const struct attn_strides *s,
-    int64_t heads, int64_t dim)
+/* An array of rows that extend reads or writes. */
+struct array_of_tokens {
+    const void *at;
+    const struct attn_strides *s;
+    int64_t heads, dim;
+};
+
+/* Returns the memory of the new rows of one head and sequence. */
+static struct span span_of_rows(const struct call *call, const struct array_of_tokens *a, int64_t b, int64_t head)
 {
-    const int64_t batch = call->p.cu_seqlens ? 1 : call->p.batch,
-        last = (batch - 1) * s->batch + (heads - 1) * s->head + (call->p.n_q - 1) * s->row;
-    return span_of(array, (size_t)(last + dim) * sizeof *call->q);
+    const int64_t rows = new_tokens_of(&call->p, b), from = before_sequence(&call->p, a->s, b) + head * a->s->head;
+    if (!a->at || rows == 0) return span_of(NULL, 0);
+    return span_of((const STORED *)a->at + from, (size_t)((rows - 1) * a->s->row + a->dim) * sizeof(STORED));
 }
 
-/* Returns whether pages are apart from the other memory of a call: all pages from what it writes, and the pages that it
-   writes also from what it reads. */
+/* Returns whether this memory is apart from the pages of all sequences. If it is only read, it may overlap pages that
+   are only read. */
+static int is_apart(const struct call *call, const struct places *at, struct span memory, int is_written)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct attn_pages *const g = p->pages;
+    if (!overlap(memory, span_of(g->base, (size_t)g->count * g->bytes))) return 1;
+    for (int64_t b = 0; b < p->batch; b++) {
+        const int64_t n = new_tokens_of(p, b), length = at->sequence[b].length;
+        for (int64_t x = is_written || n == 0 ? 0 : length / g->tokens; x < min(pages_of(g, length + n), g->row); x++) {
+            const int32_t page = g->table[b * g->row + x];
+            if ((n == 0 && !is_written) || page < 0 || page >= g->count) continue;
+            if (overlap(memory, span_of((const unsigned char *)g->base + (size_t)page * g->bytes, g->bytes))) return 0;
+        }
+    }
+    return 1;
+}
+
+/* Returns whether pages are apart from the other memory of a call. Rows that the call does not use do not count. */
 static int pages_apart(const struct call *call, const struct places *at, const void *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
     const struct attn_pages *const g = p->pages;
-    const struct span span[] = {span_of(g->table, (size_t)(p->batch * g->row) * sizeof *g->table),
-        span_of_array(call, call->q, &p->q, p->key_heads ? p->key_heads : p->heads, HEAD_DIM),
-        span_of_array(call, call->k, &p->k, heads_of_keys(p), HEAD_DIM),
+    const struct array_of_tokens array[] = {{call->q, &p->q, p->key_heads ? p->key_heads : p->heads, HEAD_DIM},
+        {call->k, &p->k, heads_of_keys(p), HEAD_DIM},
 #if !VALUES_ARE_KEYS
-        span_of_array(call, call->v, &p->v, p->kv_heads, VALUE_DIM),
+        {call->v, &p->v, p->kv_heads, VALUE_DIM},
 #endif
-        span_of_array(call, call->out, &p->out, p->heads, VALUE_DIM),
-        span_of(at->header, (size_t)at->header->bytes), span_of(workspace, bytes)};
-    const int spans = (int)(sizeof span / sizeof *span), written = spans - 3;
-    const struct span all = span_of(g->base, (size_t)g->count * g->bytes);
-    int any = 0;
-    for (int s = 0; s < spans; s++) any |= overlap(span[s], all);
-    for (int64_t b = 0; any && b < p->batch; b++) {
-        const int64_t n = new_tokens_of(p, b), length = at->sequence[b].length;
-        for (int64_t x = 0; x < min(pages_of(g, length + n), g->row); x++) {
-            const int32_t page = g->table[b * g->row + x];
-            if (page < 0 || page >= g->count) continue;
-            const struct span one = span_of((const unsigned char *)g->base + (size_t)page * g->bytes, g->bytes);
-            for (int s = n > 0 && x >= length / g->tokens ? 0 : written; s < spans; s++)
-                if (overlap(span[s], one)) return 0;
-        }
-    }
-    return 1;
+        {call->out, &p->out, p->heads, VALUE_DIM}};
+    const int arrays = (int)(sizeof array / sizeof *array);
+    int apart = is_apart(call, at, span_of(g->table, (size_t)(p->batch * g->row) * sizeof *g->table), 0) &&
+        is_apart(call, at, span_of(at->header, (size_t)at->header->bytes), 1) &&
+        is_apart(call, at, span_of(workspace, bytes), 1);
+    for (int a = 0; a < arrays; a++)
+        for (int64_t b = 0; b < p->batch; b++)
+            for (int64_t h = 0; h < array[a].heads; h++)
+                apart &= is_apart(call, at, span_of_rows(call, &array[a], b, h), a == arrays - 1);
+    return apart;
 }
 
 /* Checks the pages of a call, before anything is written. For each page, `list` gets the sequence that writes it and

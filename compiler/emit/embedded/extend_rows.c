@@ -230,7 +230,7 @@ static int remember_prepared_rounded(const struct rows *to, int64_t to_row, cons
 {
     const int64_t row = HEAD_DIM * (int64_t)sizeof(STORED), heads = heads_of_keys(&call->p),
         some = max(1, MOST_PREPARED / (call->p.batch * heads * row));
-    const struct rows prepared = {{made}, {{heads * some * row, some * row, row}}};
+    const struct rows prepared = {.at = {made}, .strides = {{heads * some * row, some * row, row}}};
     for (int64_t done = 0; done < n; done += some) {
         const int64_t m = min(some, n - done);
         const struct rows given = from_row(*from, done);

@@ -46,11 +46,6 @@ SAVED_VALUES
 }
 
 #endif
-#if SHARES
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
-#endif
 #if DELTA
 /* Sets an array of rows to 0. */
 static void clear_rows(const struct attn_problem *p, STORED *rows, const struct attn_strides *s, int64_t elements)
@@ -143,41 +138,24 @@ static int attend(const struct attn_problem *problem, const struct SPEC_params *
 int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS, void *workspace)
 #endif
 {
-    if (!problem) return ATTN_EPOINTER;
+    if (!problem) return ATTN_EPOINTER; /* outputs may be members of the problem */
     struct call call = {.params = params, ARRAY_VALUES};
-    const int error = CHECK_GIVEN(problem, HEAD_DIM, VALUE_DIM, &call.p);
+    const int error = take_problem(&call, problem, CHECK_GIVEN);
     if (error) return error;
-#if SAME_HEADS
-    if (call.p.heads != call.p.kv_heads) return ATTN_EPROBLEM;
-#endif
-#if SHARES
-    call.sharing = sharing_of(&call.p);
-#endif
-#if SEEDED
-    if (call.p.seed == 0) call.p.seed = SEED_OF_SPEC;
-#endif
 #if MAX_LENGTH
-    if (call.p.n_q > MAX_LENGTH || call.p.n_k > MAX_LENGTH) return ATTN_ELENGTH;
+    if (too_long(&call.p)) return ATTN_ELENGTH;
 #endif
 #if KEY_SUMS
     if (call.p.batch == 0 || call.p.heads == 0 || (adds ? call.p.n_k == 0 : call.p.n_q == 0)) return 0;
-    if ((!adds && (ARRAY_OF_QUERIES_MISSING)) || !workspace || (call.p.n_k > 0 && (ARRAY_OF_KEYS_MISSING)))
-        return ATTN_EPOINTER;
+    if ((!adds && (ARRAY_OF_QUERIES_MISSING)) || (call.p.n_k > 0 && (ARRAY_OF_KEYS_MISSING))) return ATTN_EPOINTER;
 #else
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
-    if (ARRAY_OF_QUERIES_MISSING || !workspace || (call.p.n_k > 0 && (ARRAY_OF_KEYS_MISSING))) return ATTN_EPOINTER;
+    if (ARRAY_OF_QUERIES_MISSING || (call.p.n_k > 0 && (ARRAY_OF_KEYS_MISSING))) return ATTN_EPOINTER;
 #endif
     if (ARRAY_SHARED) return ATTN_EPOINTER;
 #if PARAMS
     const int wrong = take_params(&call);
     if (wrong) return wrong;
-#endif
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-#if POSITIONS
-    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
-#endif
-#if DELTA
-    if (call.p.n_k == 0) compute_without_keys(&call);
 #endif
 #if FEW && KEY_SUMS
     const struct version this =
@@ -211,26 +189,25 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 #else
     const size_t shared = call_bytes(&call.p, NULL);
 #endif
-    const size_t all = problem->workspace_bytes, bytes = bytes_a_thread(&this),
-        given = !all ? 0 : all > shared ? all - shared : 1;
-    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    const size_t bytes = bytes_a_thread(&this);
     size_t max_bytes = first_bytes_a_thread();
 #if SEVERAL
     if (max_bytes_a_thread(FORWARD_KEYS) > max_bytes) max_bytes = max_bytes_a_thread(FORWARD_KEYS);
 #else
     if (bytes > max_bytes) max_bytes = bytes;
 #endif
-    unsigned char *const work = (unsigned char *)workspace + shared;
 #else
-    const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
+    const size_t shared = 0, bytes = bytes_a_thread(&this);
 #if SEVERAL
     const size_t max_bytes = max_bytes_a_thread(FORWARD_KEYS);
 #else
     const size_t max_bytes = bytes;
 #endif
 #endif
-    const int threads = thread_count(problem, given, max_bytes);
-    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    int threads = 1;
+    const int no_room = take_workspace(problem, workspace, shared, max_bytes, &threads);
+    if (no_room) return no_room;
+    unsigned char *const work = (unsigned char *)workspace + shared;
 #if BACKWARD
     const size_t saved = saved_bytes(problem);
     if (problem->saved && !bytes_fit(saved)) return ATTN_ESIZE;
@@ -240,6 +217,9 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 #if SOLUTION
     if (problem->saved) set_solution(&call, (unsigned char *)problem->saved + SAVED_COUNT * row_bytes(problem));
 #endif
+#endif
+#if DELTA
+    if (call.p.n_k == 0) compute_without_keys(&call);
 #endif
 #if TILES
     set_tiles(&call, work - tiles_bytes(&call.p));
@@ -271,7 +251,7 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
     (void)first;
     return failed ? failed : run(&call, &this, threads, work, bytes);
 #else
-    return run(&call, &this, threads, (unsigned char *)workspace, bytes);
+    return run(&call, &this, threads, work, bytes);
 #endif
 }
 
@@ -279,15 +259,13 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 /* Member decay_sums of struct attn_kernel. */
 static int decay_sums(const struct attn_problem *problem, const void *params, double *sums, void *workspace)
 {
-    if (!problem || !sums || !workspace) return ATTN_EPOINTER;
+    if (!problem || !sums) return ATTN_EPOINTER;
+    struct attn_problem keys = *problem;
     struct call call = {.params = (const struct SPEC_params *)params};
-    int error = CHECK_GIVEN(problem, HEAD_DIM, VALUE_DIM, &call.p);
+    keys.query_start = NULL;
+    keys.query_decay = NULL;
+    int error = take_problem(&call, &keys, CHECK_GIVEN), threads = 1;
     if (error || call.p.batch == 0 || call.p.heads == 0 || call.p.n_k == 0) return error;
-    call.p.query_start = NULL;
-    call.p.query_decay = NULL;
-#if SHARES
-    call.sharing = sharing_of(&call.p);
-#endif
 #if PARAMS
     error = take_params(&call);
     if (error) return error;
@@ -295,9 +273,10 @@ static int decay_sums(const struct attn_problem *problem, const void *params, do
     const size_t shared = call_bytes(&call.p, &call.p), bytes = first_bytes_a_thread();
     const struct version terms = terms_version();
     if (!runs(&terms)) return ATTN_EMACHINE;
-    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    error = take_workspace(problem, workspace, shared, bytes, &threads);
+    if (error) return error;
     set_prefix_sums(&call, (unsigned char *)workspace);
-    error = make_prefix_sums(&call, thread_count(problem, 0, bytes), (unsigned char *)workspace + shared, bytes);
+    error = make_prefix_sums(&call, threads, (unsigned char *)workspace + shared, bytes);
     for (int64_t x = 0; x < call.p.batch * call.p.heads * call.p.n_k * PREFIX_ROW && !error; x++)
         sums[x] = (double)call.log_decay_k[x] + (double)call.log_decay_k_low[x];
     return error;

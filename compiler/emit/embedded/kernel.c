@@ -228,7 +228,6 @@ INLINE const void *paged_after(const struct call *call, int64_t sequence, const 
 }
 
 #endif
-#if SIZES
 /* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
 INLINE size_t bytes_times(size_t bytes, int64_t n)
 {
@@ -242,7 +241,6 @@ INLINE size_t bytes_plus(size_t a, size_t b)
 }
 INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
 INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
-#endif
 
 #if WAITS
 /* Waits until another thread has raised `*number` to `to`. */
@@ -589,10 +587,11 @@ INLINE int next_run(struct run *run, const struct mask_tiles *t, int64_t first, 
     return run->from < run->to;
 }
 #endif
-/* Returns the flag at position x. Positions outside 0 to n - 1 have the flag at the nearest end. */
+/* Returns the flag at position x. Positions outside 0 to n - 1 have the flag at the nearest end, or 0 if n is 0. */
 INLINE int64_t flag_at(const uint8_t *flag, int64_t x, int64_t n)
 {
-    return flag[max(min(x, n - 1), 0)];
+    static const uint8_t none = 0;
+    return (n > 0 ? flag : &none)[max(min(x, n - 1), 0)];
 }
 
 #endif
@@ -635,10 +634,11 @@ INLINE int next_of_box(struct box *box, const int64_t *strides, const int64_t *f
 
 #endif
 #if DECLARED
-/* Returns the integer at position x. Positions outside 0 to n - 1 have the integer at the nearest end. */
+/* Returns the integer at position x. Positions outside 0 to n - 1 have the integer at the nearest end, or 0 if n is 0. */
 INLINE int64_t id_along(const int32_t *id, int64_t x, int64_t n, int64_t stride)
 {
-    return id[max(min(x, n - 1), 0) * stride];
+    static const int32_t none = 0;
+    return (n > 0 ? id : &none)[max(min(x, n - 1), 0) * stride];
 }
 /* Returns the minimum and maximum of the integers at positions from <= x < to in the rows of a box. */
 INLINE struct ids ids_of_box(const int32_t *id, int axes, const int64_t *strides, const int64_t *first,
@@ -660,10 +660,11 @@ INLINE struct ids ids_of_box(const int32_t *id, int axes, const int64_t *strides
 
 #endif
 #if DECLARED_FLAGS
-/* Returns the flag at position x. Positions outside 0 to n - 1 have the flag at the nearest end. */
+/* Returns the flag at position x. Positions outside 0 to n - 1 have the flag at the nearest end, or 0 if n is 0. */
 INLINE int64_t flag_along(const uint8_t *flag, int64_t x, int64_t n, int64_t stride)
 {
-    return flag[max(min(x, n - 1), 0) * stride];
+    static const uint8_t none = 0;
+    return (n > 0 ? flag : &none)[max(min(x, n - 1), 0) * stride];
 }
 /* Returns `min`: whether all flags at from <= x < to in the rows of a box are true, and `max`: whether any is true. */
 INLINE struct ids flags_of_box(const uint8_t *flag, int axes, const int64_t *strides, const int64_t *first,

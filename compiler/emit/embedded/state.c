@@ -75,10 +75,18 @@ INLINE int64_t rows_before(int array) { return array < SUMS ? 0 : 1 + FOLDS; }
 /* Returns whether row -1 of an array moves with its other rows. */
 INLINE int64_t row_before(int array) { return array >= SUMS; }
 
+/* The bytes of an element of each array whose rows of the caller may have a stride. */
+#if ROWS_APART
+static const int64_t element_bytes_of[GIVEN] = {KEPT_ELEMENT_BYTES};
+#endif
+
 /* The addresses of row 0 of each array, and the strides of the arrays in bytes. */
 struct rows {
     unsigned char *at[GIVEN];
     struct attn_strides strides[GIVEN];
+#if ROWS_APART
+    int64_t apart[GIVEN]; /* the distance between the elements of a row, for arrays with element_bytes_of */
+#endif
 };
 
 static struct attn_strides in_bytes(struct attn_strides s, size_t element)
@@ -120,7 +128,10 @@ KEPT_VALUES
 static struct rows rows_in(const struct places *at, int64_t b)
 {
     const struct state_header *const h = at->header;
-    struct rows made = {{NULL}, {{0, 0, 0}}};
+    struct rows made = {.at = {NULL}};
+#if ROWS_APART
+    memcpy(made.apart, element_bytes_of, sizeof made.apart);
+#endif
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
             sequence = heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * head;
@@ -161,7 +172,10 @@ static size_t bytes_of_page(const struct attn_problem *p, size_t *offset)
 static struct rows rows_in_page(const struct attn_problem *p)
 {
     size_t offset[ROW_ARRAYS];
-    struct rows made = {{NULL}, {{0, 0, 0}}};
+    struct rows made = {.at = {NULL}};
+#if ROWS_APART
+    memcpy(made.apart, element_bytes_of, sizeof made.apart);
+#endif
     bytes_of_page(p, offset);
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t row = row_bytes_of[a], head = p->pages->tokens * row,
@@ -454,7 +468,8 @@ static int64_t state_chunk(const struct attn_problem *problem)
 #if CARRIED
     return extend_version(problem).chunk;
 #else
-    return 0 * problem->batch;
+    (void)problem;
+    return 0;
 #endif
 }
 
@@ -468,7 +483,7 @@ static int64_t chunks_of_call(const struct attn_problem *p, const struct version
 static size_t chunk_sums(const struct attn_problem *problem)
 {
     const struct version this = extend_version(problem);
-    if (problem->n_q < 0 || problem->batch < 0 || problem->heads < 0 || problem->kv_heads < 0) return 0;
+    if (!problem || problem->n_q < 0 || problem->batch < 0 || problem->heads < 0 || problem->kv_heads < 0) return 0;
     const size_t head = bytes_times(this.slot, chunks_of_call(problem, &this)),
         bytes = bytes_times(bytes_times(head, this.tile == 0 ? problem->kv_heads : problem->heads), problem->batch);
     return bytes_fit(bytes) ? bytes : 0;

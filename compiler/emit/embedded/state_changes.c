@@ -1,20 +1,25 @@
+/* Like open_state, for a function that takes the number of a sequence. */
+static int open_sequence(const struct attn_problem *problem, const struct version *this, const void *state,
+    int64_t sequence, struct places *places)
+{
+    const int error = open_state(problem, this, state, places);
+    return error ? error : sequence < 0 || sequence >= places->header->batch ? ATTN_EPROBLEM : 0;
+}
+
 int64_t SPEC_state_length(const struct attn_problem *problem, const void *state, int64_t sequence)
 {
     struct places at;
     const struct version this = extend_version(problem);
-    const int error = open_state(problem, &this, state, &at);
-    if (error) return error;
-    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
-    return at.sequence[sequence].length;
+    const int error = open_sequence(problem, &this, state, sequence, &at);
+    return error ? error : at.sequence[sequence].length;
 }
 
 int64_t SPEC_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence)
 {
     struct places at;
     const struct version this = extend_version(problem);
-    const int error = open_state(problem, &this, state, &at);
+    const int error = open_sequence(problem, &this, state, sequence, &at);
     if (error) return error;
-    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
     const struct sequence s = at.sequence[sequence];
 #if PAGED
     if (problem->pages) return s.start;
@@ -56,9 +61,8 @@ int SPEC_state_truncate(const struct attn_problem *problem, void *state, int64_t
 {
     struct places at;
     const struct version this = extend_version(problem);
-    const int error = open_state(problem, &this, state, &at);
+    const int error = open_sequence(problem, &this, state, sequence, &at);
     if (error) return error;
-    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
     struct sequence *const s = &at.sequence[sequence];
     if (length < s->start || length > s->length) return ATTN_ELENGTH;
     if (length > s->start && length < SPEC_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
@@ -138,9 +142,9 @@ int SPEC_state_keep(const struct attn_problem *problem, void *state, int64_t seq
 {
     struct places at;
     const struct version this = extend_version(problem);
-    const int error = open_state(problem, &this, state, &at);
+    const int error = open_sequence(problem, &this, state, sequence, &at);
     if (error) return error;
-    if (sequence < 0 || sequence >= problem->batch || count < 0) return ATTN_EPROBLEM;
+    if (count < 0) return ATTN_EPROBLEM;
     if (count > 0 && !path) return ATTN_EPOINTER;
     const struct sequence s = at.sequence[sequence];
     const int64_t tokens = s.length - s.draft;
@@ -191,11 +195,9 @@ int SPEC_state_copy(const struct attn_problem *problem, void *to, int64_t to_seq
 {
     struct places target, source;
     const struct version this = extend_version(problem);
-    int error = open_state(problem, &this, to, &target);
-    if (!error) error = open_state(problem, &this, from, &source);
+    int error = open_sequence(problem, &this, to, to_sequence, &target);
+    if (!error) error = open_sequence(problem, &this, from, from_sequence, &source);
     if (error) return error;
-    if (to_sequence < 0 || to_sequence >= problem->batch || from_sequence < 0 || from_sequence >= problem->batch)
-        return ATTN_EPROBLEM;
     if (to == from && to_sequence == from_sequence) return 0;
     copy_sequence(problem, &this, &target, to_sequence, &source, from_sequence);
     target.header->check = check_of(&target);
@@ -213,18 +215,19 @@ static int state_part(const struct attn_problem *problem, void *state, int64_t s
 {
     struct places whole, some;
     const struct version this = extend_version(problem);
-    if (problem->pages || part_problem->pages) return ATTN_EPAGES;
-    int error = open_state(problem, &this, state, &whole);
-    if (!error) error = open_state(part_problem, &this, part, &some);
+    int error = open_sequence(problem, &this, state, sequence, &whole);
+    if (!error) error = open_sequence(part_problem, &this, part, 0, &some);
     if (error) return error;
+    if (problem->pages || part_problem->pages) return ATTN_EPAGES;
     const struct state_header *const w = whole.header, *const p = some.header;
-    if (p->batch != 1 || sequence < 0 || sequence >= w->batch || first_kv_head < 0 ||
-        first_kv_head + p->kv_heads > w->kv_heads || w->heads * p->kv_heads != p->heads * w->kv_heads)
+    if (first_kv_head < 0 || first_kv_head > w->kv_heads || p->kv_heads > w->kv_heads - first_kv_head || p->batch != 1)
         return ATTN_EPROBLEM;
     if (w->rows != p->rows || w->earlier != p->earlier || w->foldable != p->foldable) return ATTN_ESTATE;
     if (w->kv_heads == 0 || p->kv_heads == 0) return 0;
     const struct sequence s = back ? some.sequence[0] : whole.sequence[sequence];
-    const int64_t members = w->heads / w->kv_heads, sharing = w->kv_heads / heads_of_keys(problem);
+    const int64_t members = w->heads / w->kv_heads, sharing = w->kv_heads / w->key_heads;
+    if (p->heads / p->kv_heads != members || p->kv_heads / p->key_heads != sharing || first_kv_head % sharing)
+        return ATTN_EPROBLEM; /* heads that share a head of q, k or v are in one part */
 #if CARRIED
     /* Sums are followed by the earlier sums of each sequence. */
     const int64_t head = (this.tile == 0 ? 1 : members) * (int64_t)this.kept, bytes = p->kv_heads * head;
@@ -261,6 +264,15 @@ static void remember(const struct rows *to, int64_t to_row, const struct rows *f
         unsigned char *into = to->at[array] + x * t->batch + to_row * row;
         const unsigned char *with = from->at[array] + x * f->batch + from_row * f->row;
         for (int64_t g = 0; g < t->batch; g += t->head, into += t->head, with += f->head) {
+#if ROWS_APART
+            const int64_t element = element_bytes_of[array], apart = from->apart[array];
+            if (apart != element) {
+                for (int64_t k = 0; k < n; k++)
+                    for (int64_t e = 0; e < row / element; e++)
+                        memcpy(into + k * row + e * element, with + k * f->row + e * apart, (size_t)element);
+                continue;
+            }
+#endif
             if (f->row == row) {
                 memcpy(into, with, (size_t)(n * row));
                 continue;

@@ -262,7 +262,7 @@ static int run(const struct call *call, const struct version *this, int threads,
     }
 #endif
     const int error = count_tasks(&job, threads);
-    if (!error) in_threads(&work, work_on);
+    if (!error && job.tasks > 0) in_threads(&work, work_on);
     return error;
 }
 
