@@ -146,7 +146,7 @@ static enum status compile_one(const struct options *o, const char *file, struct
             continue;
         }
         if (count == 0 && stem != p->spec->name && make_folders(o->out_dir, 0777) != 0) {
-            complain(o, "%s: %s", o->out_dir, strerror(errno));
+            complain(o, "cannot make the folder %s: %s", o->out_dir, strerror(errno));
             status = STATUS_MACHINE;
             continue;
         }

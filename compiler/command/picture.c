@@ -1,5 +1,5 @@
 /* `attnc show NAME --picture FILE.svg` draws what a spec attends to: the weights of the values in the rows of the
-   result, for random queries and keys of one head. There are so many positions that each part of the mask is visible.
+   result, for random queries and keys of one head. There are enough positions to show each part of the mask.
    A cell stands for several queries and keys.
 
    The interpreter computes the weights. Its result is linear in the values. So value j is 1 in the element of the

@@ -65,8 +65,8 @@ struct operations {
     double products, in_pairs, in_units, units, scalars, functions, randoms, packed;
     bool known; /* used by visit.c */
 };
-/* The pairs and operations of the loops of a program (visit.c). If a loop over a sequence is inside another, the outer one counts as
-   queries. */
+/* The pairs and operations of the loops of a program (visit.c). If a loop over a sequence is inside another, the outer
+   one counts as queries. */
 struct visited {
     double pairs; /* visited pairs of all heads and batch entries */
     double tiles; /* tiles of keys, counted once for each query that processes them */

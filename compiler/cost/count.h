@@ -17,7 +17,7 @@ struct key_ranges {
 /* Makes room for `count` more ranges. Returns the place of the first one, or NULL if memory is short. */
 struct attn_range *key_ranges_more(struct key_ranges *to, int64_t count);
 /* Adds the ranges of the blocks of keys that are drawn for the current range of queries, with the runtime's functions:
-   those of at least one query, or those of `every` query. Ranges are clipped to from <= j < end. `drawn` is an
+   blocks of at least one query, or blocks of `every` query. Ranges are clipped to from <= j < end. `drawn` is an
    EXPR_DRAWN. */
 void key_ranges_draw(struct key_ranges *to, struct module *m, const struct expr *drawn, const struct environment *env,
                      int64_t from, int64_t end, bool every);

@@ -435,7 +435,8 @@ void unit_warn(const struct unit *p, const struct options *o)
     for (int k = 0; k < p->spec->arrays.count; k++) {
         const struct user_array *const a = &p->spec->arrays.array[k];
         if (graph_find(p->graph, a->name) < 0)
-            diagnostics_warning(d, a->at, "no expression reads the array '%s', so the kernel does not take it", a->name);
+            diagnostics_warning(d, a->at, "no expression reads the array '%s', so the kernel does not take it",
+                                a->name);
     }
     overflow_warn(p->spec, p->graph, (const struct compilation *const *)p->compilation, p->compilations, d);
     bool gradients = false;

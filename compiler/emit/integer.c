@@ -406,7 +406,8 @@ static const char *cancelled(struct emitter *x, const struct expr *e, bool inner
 
 static const char *print_integer(struct emitter *x, const struct expr *e, bool inner);
 
-/* Returns whether a nest of minima, or of maxima, has the operand whose C is `operand`. Two sizes can be one variable. */
+/* Returns whether a nest of minima, or of maxima, has the operand whose C is `operand`. Two sizes can be
+   one variable. */
 static bool has_operand(struct emitter *x, const struct expr *nest, enum expr_op op, const char *operand)
 {
     if (nest->op != op) return strcmp(print_integer(x, nest, false), operand) == 0;

@@ -117,7 +117,8 @@ static void bash_command(struct text *out, int c)
         text_add(out, "            _attnc_files -f -X '!*.yaml'\n            _attnc_files -d\n");
         break;
     case OPERANDS_NAMES:
-        text_add(out, "\n        else _attnc_offer $(command \"${words[0]}\" list 2>/dev/null | sed -n 's/^  \\([^ ]*\\).*/\\1/p')\n");
+        text_add(out, "\n        else _attnc_offer $(command \"${words[0]}\" list 2>/dev/null | sed -n 's/^  \\([^ "
+                      "]*\\).*/\\1/p')\n");
         break;
     case OPERANDS_NOTHING: text_add(out, "\n"); break;
     }
@@ -202,7 +203,8 @@ static void zsh_command(struct text *out, struct arena *arena, int c)
     switch (command_rows[c].operands) {
     case OPERANDS_SPECS: text_add(out, "            '*:spec:_files -g \"*.yaml\"' ;;\n"); break;
     case OPERANDS_NAMES:
-        text_add(out, "            '*:spec:($(_call_program names attnc list | sed -n \"s/^  \\([^ ]*\\).*/\\1/p\"))' ;;\n");
+        text_add(out,
+                 "            '*:spec:($(_call_program names attnc list | sed -n \"s/^  \\([^ ]*\\).*/\\1/p\"))' ;;\n");
         break;
     case OPERANDS_NOTHING: text_add(out, "            && return ;;\n"); break;
     }

@@ -696,7 +696,7 @@ static bool note_place_of_key(struct spec_reader *r, const struct yaml *key, enu
         }
     if (!found || (count > 1 && found->group != GROUP_SPEC)) return false;
     if (found->group == GROUP_SPEC) {
-        spec_note(r, key, "'%s' is a key of the spec: write it at the beginning of a line, beside 'similarity'",
+        spec_note(r, key, "'%s' is a key of the spec: write it at the beginning of a line, as 'similarity'",
                   found->key);
         return true;
     }

@@ -106,7 +106,7 @@ def main():
     page = ('<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
             '<title>attnc: variants of attention</title><style>%s</style></head><body><h1>Variants of attention</h1>'
             '<p>Each card is a spec that comes with attnc. The picture has queries from top to bottom and keys from left to '
-            'right: the stronger the colour, the larger the weight in its row. It has so many positions that each part of the mask is '
+            'right: the stronger the colour, the larger the weight in its row. It has enough positions that each part of the mask is '
             'visible; a cell stands for several. Queries and keys are random, but change slowly.%s</p>'
             '<input type="search" placeholder="Search names, papers, formulas" aria-label="Search"> <small><span id="found">%d'
             '</span> of %d</small><main>%s</main><script>%s</script></body></html>\n'
