@@ -148,8 +148,8 @@ def errors_are_exact(folder):
     for call in made, jax.jit(made):
         for given, kind, message in (
                 ((q.astype(jnp.float16), k, v), TypeError, 'q is float16; softmax_causal takes float32'),
-                ((q[..., :4], k, v), ValueError, 'q has shape [2, 4, 5, 4]; expected [B, H, n_q, 8]'),
-                ((q, k[:1], v), ValueError, 'k has shape [1, 2, 7, 8]; expected [B, G, n_k, 8] with B = 2'),
+                ((q[..., :4], k, v), ValueError, 'q has shape [2, 4, 5, 4]; expected [B, H, n_q, 8]…'),
+                ((q, k[:1], v), ValueError, 'k has shape [1, 2, 7, 8]; expected [B, G, n_k, 8] with B = 2…'),
                 ((q[:, :3], k, v), ValueError, 'q has 3 heads and k has 2: q needs a multiple of the heads of k')):
             refuses(lambda: call(*given), kind, message)
     refuses(lambda: made(q, k, None), TypeError, 'v is a NoneType; expected a JAX array, because q is one')

@@ -61,8 +61,8 @@ def tables_of_tiles(folder):
                            (attnc.tiles_of_mask(seen[:, 1:]).table, says)):
         refuses(lambda: made(q, k, v, seen=other(seen, table)), ValueError, message)
     refuses(lambda: made(q, k, v, seen=attnc.tiles_of_mask(seen[:, 1:])), ValueError,
-            'seen has shape [2, 89, 150]; expected [B, n_q, n_k] with B = 2, n_q = 90, n_k = 150')
-    refuses(lambda: made(q, k, v, seen=other(seen, None)), TypeError, 'the table of seen is a NoneType…')
+            'seen has shape [2, 89, 150]; expected [B, n_q, n_k] with B = 2, n_q = 90, n_k = 150…')
+    refuses(lambda: made(q, k, v, seen=other(seen, None)), TypeError, 'the table of seen is missing…')
     for mask, has in ((seen.astype(np.float32), 'float32 [2, 90, 150]'), (seen[0, 0], 'bool [150]')):
         refuses(lambda: attnc.tiles_of_mask(mask), TypeError, 'mask is %s; expected an array of bool or uint8 with 2 to 4 '
                 'axes, the last of which are queries and keys' % has)
@@ -87,7 +87,7 @@ def values_are_keys(folder):
     refuses(lambda: made.backward(q, k, v, out, out), TypeError, says)
     refuses(lambda: made.backward(q, k, out=out), TypeError, 'backward() of softmax_causal needs dout')
     refuses(lambda: small('softmax_causal')(q, k), TypeError,
-            'v is a NoneType; expected a NumPy array, or a tensor with __dlpack__')
+            'v is missing; expected a NumPy array, or a tensor with __dlpack__')
     saved = attnc.Saved()
     out = made(q, k, saved=saved)
     gradients = made.backward(q, k, out=out, dout=out, saved=saved)
@@ -143,7 +143,7 @@ def kernels_give_what_definitions_say(folder):
         if name == 'softmax_blocks':
             given['blocks'] = np.random.default_rng(1).integers(-1, 3, (2, 4, 1, 16)).astype('int32')
             refuses(lambda: made(q, k, v, blocks=given['blocks'].repeat(2, 2)), ValueError,
-                    'blocks has shape [2, 4, 2, 16]; expected [B, H, n_q/64, 16] with B = 2, H = 4, n_q = 37')
+                    'blocks has shape [2, 4, 2, 16]; expected [B, H, n_q/64, 16] with B = 2, H = 4, n_q = 37…')
         out = made(q, k, v, **given)
         spec = definitions.yaml.load(made.spec, definitions.Loader)
         spec['shape'] = {'head_dim': 16, 'value_dim': 16}
@@ -670,7 +670,7 @@ def compiled_once_on_a_machine(folder):
     said = [process.communicate(timeout=120)[1] for process in both]
     check([p.returncode for p in both] == [0, 0], str(said))
     check(times() == 1, 'two processes compiled %d times' % times())
-    check(set(said) == {'attnc: compiling softmax … (first time)\n'}, 'said %s' % said)
+    check(set(said) == {'attnc: compiling softmax (shape.head_dim=8) … (first time)\n'}, 'said %s' % said)
     again = program(folder, text, environment)
     check(times() == 1 and again.stderr == '', 'compiled again: ' + again.stderr)
     program(folder, 'import threading\nmade = []\n'
@@ -800,16 +800,33 @@ def errors_are_exact(folder):
     q, k, v = arrays()
     for given, kind, message in (
             ((q.astype('f8'), k, v), TypeError, 'q is float64; softmax_causal takes float32'),
-            ((q, k[..., :4], v), ValueError, 'k has shape [2, 2, 7, 4]; expected [B, G, n_k, 8] with B = 2'),
-            ((q, k[:1], v), ValueError, 'k has shape [1, 2, 7, 8]; expected [B, G, n_k, 8] with B = 2'),
-            ((q[0], k, v), ValueError, 'q has shape [4, 5, 8]; expected [B, H, n_q, 8]'),
+            ((q, k[..., :4], v), ValueError, 'k has shape [2, 2, 7, 4]; expected [B, G, n_k, 8] with B = 2…'),
+            ((q, k[:1], v), ValueError, 'k has shape [1, 2, 7, 8]; expected [B, G, n_k, 8] with B = 2…'),
+            ((q[0], k, v), ValueError, 'q has shape [4, 5, 8]; expected [B, H, n_q, 8]…'),
             ((q[:, :3], k, v), ValueError, 'q has 3 heads and k has 2: q needs a multiple of the heads of k'),
-            ((q, k, None), TypeError, 'v is a NoneType; expected a NumPy array, or a tensor with __dlpack__')):
+            ((q, k, None), TypeError, 'v is missing; expected a NumPy array, or a tensor with __dlpack__')):
         refuses(lambda: made(*given), kind, message)
         refuses(lambda: made(*given), kind, message)   # these calls are refused again, after their shapes were used
     made(q, k, v)
     odd = np.frombuffer(b'\0' * (q.nbytes + 1), 'u1')[1:].view('f4').reshape(q.shape)
-    refuses(lambda: made(odd, k, v), ValueError, 'softmax_causal: q, k or v is not aligned: its address …')
+    for wrong in ((odd, k, v), (odd, odd[:, :2], odd[:, :2])):   # copied in the first call, and in repeated ones
+        plain = [a.copy() for a in wrong]
+        with warnings.catch_warnings(record=True):
+            warnings.simplefilter('always')
+            for _ in range(3): close(made(*wrong), made(*plain), 0, 'an array that is not aligned')
+    swapped = [a.swapaxes(1, 2) for a in (q, k, v)]
+    refuses(lambda: made(*swapped), ValueError, 'k has shape [2, 7, 2, 8]; expected [B, K, n_k, 8] with B = 2, K = 5 (B: batch, '
+            'K: heads of q and k, n_k: keys); if it is [batch, positions, heads, size], pass k.swapaxes(1, 2)')
+    for wrong in q.tolist(), memoryview(q), bytearray(8):
+        refuses(lambda: made(wrong, k, v), TypeError, 'q is a %s; expected a NumPy array, or a tensor with __dlpack__, such as '
+                'numpy.asarray(q)' % type(wrong).__name__)
+    for bad, says in ({'softmax': {'scale': float('nan')}}, 'similarity.softmax.scale is nan'), (
+            {'custom': {'weight': [1, np.float32('inf')]}}, 'similarity.custom.weight[1] is inf'):
+        refuses(lambda: attnc.kernel({'similarity': bad}), attnc.SpecError, says + '; expected a finite number')
+        refuses(lambda: attnc.kernel('softmax', set={'similarity': bad}), attnc.SpecError, says + '; expected a finite number')
+    names = attnc.list()
+    check('softmax_causal' in names and len(names) > 50 and set(attnc.list('window')) < set(names), names)
+    refuses(lambda: attnc.list('nothing-has-this'), attnc.SpecError, 'no spec that comes with attnc has…')
     refuses(lambda: made(q, k, v, bias=q), TypeError, "softmax_causal has no parameter 'bias'; it takes none")
     refuses(lambda: made(q, k, v, seed=1), TypeError, 'softmax_causal has no random parameters and no dropout, so it takes '
             'no seed')
@@ -1052,11 +1069,11 @@ def v_may_have_more_heads(folder):
         state = made.load_state(state.tobytes())
     token = {name: a[:, :, :1].copy() for name, a in given.items()}
     refuses(lambda: state.extend(*(a[:, :, :1] for a in repeated(q, k, v)), **token), ValueError,
-            'q has shape [2, 4, 1, 8]; expected [B, K, n, 8] with B = 2, K = 2')
+            'q has shape [2, 4, 1, 8]; expected [B, K, n, 8] with B = 2, K = 2…')
     refuses(lambda: made(q, k, v[:, :3], **given), ValueError,
             'v has 3 heads and q and k have 2: v needs a multiple of the heads of q')
     refuses(lambda: made(q, k[:, :1], v, **given), ValueError,
-            'k has shape [2, 1, 30, 8]; expected [B, K, n_k, 8] with B = 2, K = 2')
+            'k has shape [2, 1, 30, 8]; expected [B, K, n_k, 8] with B = 2, K = 2…')
 
 
 @case

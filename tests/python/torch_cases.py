@@ -112,7 +112,7 @@ def stored_keys_and_values(folder):
     refuses(lambda: made(q, k, V), TypeError, 'k is float32; kept takes uint8 or float8_e4m3fn, rows of fp8 as attnc.quantize() '
             'makes them')
     refuses(lambda: made(q, K, V.rows[..., 1:]), ValueError, 'v has shape [2, 2, 30, 35]; expected [B, G, n_k, 36] with B = 2, '
-            'G = 2, n_k = 30')
+            'G = 2, n_k = 30…')
     refuses(lambda: attnc.quantize(k.requires_grad_(), 'fp8'), ValueError,
             'array requires gradients, which would be lost; pass array.detach()')
 
@@ -503,6 +503,32 @@ def refused_tangents(folder):
 
 
 @case
+def tensors_that_are_not_aligned_are_copied(folder):
+    """Also in repeated calls, in backward, and in graphs."""
+    made = small('softmax_causal')
+    q, k, v = tensors()
+    def odd(a):
+        memory = np.zeros(4 * a.numel() + 1, 'u1')[1:].view('f4')
+        memory[:] = a.detach().numpy().ravel()
+        return torch.from_numpy(memory).reshape(a.shape).requires_grad_()
+    compiled = torch.compile(lambda *a: made(*a), backend='aot_eager', fullgraph=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        for function in made, made, made, compiled:
+            leaves = [a.detach().clone().requires_grad_() for a in (q, k, v)]
+            others = [odd(a) for a in (q, k, v)]
+            out, other = function(*leaves), function(*others)
+            close(out.detach(), other.detach(), 0, 'the result')
+            dout = torch.randn_like(out)
+            for one, two in zip(torch.autograd.grad(out, leaves, dout, retain_graph=True), torch.autograd.grad(other, others, odd(dout).detach())):
+                close(one, two, 0, 'a gradient')
+            for one, two in zip(torch.autograd.grad(out, leaves, dout), torch.autograd.grad(function(*leaves), leaves, odd(dout).detach())):
+                close(one, two, 0, 'a gradient of dout')
+            with torch.no_grad():
+                close(function(*others), out.detach(), 0, 'without gradients')
+
+
+@case
 def integers_may_be_wider(folder):
     """PyTorch's default, int64, is narrowed in eager calls, with gradients, in graphs, and with fast repeated calls."""
     inputs, of_kernels = of_integers()
@@ -702,8 +728,8 @@ def errors_are_exact(folder):
             ((q.to('meta'), k, v), ValueError, 'q is on another device (meta); softmax_causal runs on the CPU'),
             ((q, k, v.to('meta')), ValueError, 'v is on another device (meta); softmax_causal runs on the CPU'),
             ((q, k, v[..., :4]), ValueError, 'v has shape [2, 2, 7, 4]; expected [B, G, n_k, 8] with B = 2, '
-             'G = 2, n_k = 7'),
-            ((q, k[:1], v), ValueError, 'k has shape [1, 2, 7, 8]; expected [B, G, n_k, 8] with B = 2'),
+             'G = 2, n_k = 7…'),
+            ((q, k[:1], v), ValueError, 'k has shape [1, 2, 7, 8]; expected [B, G, n_k, 8] with B = 2…'),
             ((q, k.numpy(), v), TypeError, 'k is a ndarray; expected a tensor, because q is one'),
             ((q, k, None), TypeError, 'v is a NoneType; expected a tensor, because q is one')):
         refuses(lambda: made(*given), kind, message)

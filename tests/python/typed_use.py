@@ -18,12 +18,17 @@ scored: NDArray[np.float32] = attnc.attention(array, array, array, score="s * sc
 token: NDArray[np.float32] = kernel.state(2, capacity=8).extend(array, array, array, lengths=[1, 1])
 pages = attnc.Pages(4, memory=np.zeros(4 * kernel.page_bytes(2), "uint8"))
 gradients = kernel.backward(array, array, array, array, array, wanted=("dq",))
+of_query: NDArray[np.float32] = gradients.dq
+of_weight: NDArray[np.float32] = gradients.dfeatures_wq
+masked: torch.Tensor = attnc.attention(tensor, tensor, tensor, tensor > 0, scale=0.3, is_causal=True)
+names: str = attnc.list("window")[0]
 model: torch.nn.Linear = attnc.torch.replace(torch.nn.Linear(2, 2), "softmax").undo()
 
 kernel(1, 2, 3)  # error: type-var arg-type
 kernel(array)  # error: call-arg
 kernel(array, array, array, sed="1")  # error: arg-type
 kernel(array, array, array, seed="1")  # error: arg-type
+of_key: torch.Tensor = gradients.dk  # error: assignment
 other: torch.Tensor = kernel(array, array, array)  # error: assignment
 attnc.kernel(3)  # error: arg-type
 attnc.kernel("softmax", sets={})  # error: call-arg

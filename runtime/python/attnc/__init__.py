@@ -11,10 +11,11 @@ compiler: clang, gcc, or the command in $ATTNC_CC.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+import json
+from typing import Any, List
 
 from ._call import MaskTiles, Outputs
-from ._compiler import CompilerError, SpecError
+from ._compiler import _run, CompilerError, SpecError
 from ._drafts import ancestors
 from ._kernel import Kernel, Parameter, attention, compile_all, kernel, merge, tiles_of_mask
 from ._pages import Pages
@@ -25,6 +26,13 @@ from ._stored import Stored, quantize
 __version__ = "0.1.0"
 __all__ = ["CompilerError", "Kernel", "MaskTiles", "Outputs", "Pages", "Parameter", "Saved", "SpecError", "State", "Stored",
            "ancestors", "attention", "compile_all", "kernel", "merge", "quantize", "tiles_of_mask"]
+
+
+def list(*words: str) -> "List[str]":
+    """The names of the specs that come with attnc, for attnc.kernel(): of all, or of those that have the words in their
+    name, group or description."""
+    lines = _run(["list", "--json", *words]).splitlines()
+    return [json.loads(line)["name"] for line in lines]
 
 
 def __getattr__(name: str) -> Any:

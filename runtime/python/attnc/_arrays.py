@@ -34,6 +34,10 @@ def row_units(kind: str, elements: int) -> int:
     return elements + 4 if kind == "i8" else -(-elements // of) * bytes_
 
 
+class Misaligned(ValueError):
+    """An array whose address is no multiple of the size of an element."""
+
+
 class _Tensor(ctypes.Structure):  # DLTensor of dlpack.h
     _fields_ = [
         ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device", ctypes.c_int32),
@@ -163,14 +167,17 @@ class _Array:
             raise TypeError(f"{name} is traced by JAX (jit, grad, vmap) and has no elements; "
                             f"call {kernel} outside the traced function, or with jax.pure_callback on NumPy arrays")
         else:
-            raise TypeError(f"{name} is a {type(value).__name__}; expected a NumPy array, or a tensor with __dlpack__")
+            says = "missing" if value is None else f"a {type(value).__name__}"
+            numbers = isinstance(value, (list, tuple, bytes, bytearray, memoryview)) or type(value).__module__ == "array"
+            raise TypeError(f"{name} is {says}; expected a NumPy array, or a tensor with __dlpack__"
+                            f"{f', such as numpy.asarray({name})' if numbers else ''}")
         if strides is None:
             strides = [1] * len(self.shape)
             for axis in range(len(self.shape) - 2, -1, -1):
                 strides[axis] = strides[axis + 1] * max(self.shape[axis + 1], 1)
         self.strides = strides
         if self.dtype in _BYTES and 0 not in self.shape and self.address % _BYTES[self.dtype]:
-            raise ValueError(f"{name} is not aligned: its address must be a multiple of the size of an element")
+            raise Misaligned(f"{name} is not aligned: its address must be a multiple of the size of an element")
 
     def _from_interface(self, name: str, value: Any, writable: bool) -> list[int] | None:
         interface = value.__array_interface__
@@ -259,6 +266,23 @@ def named(dtype: str) -> str:
     return " or ".join(_OTHER_NAMES[dtype]) + of_rows
 
 
+_AXES = {"B": "batch", "H": "heads of q", "G": "heads of k and v", "K": "heads of q and k", "n_q": "queries", "n_k": "keys",
+         "n": "new tokens"}
+
+
+def wrong_shape(name: str, shape: Sequence[int], wanted: Sequence[int | str], sizes: dict[str, int]) -> ValueError:
+    """Returns the exception for an array of another shape. A word in `wanted` names a size."""
+    names = dict.fromkeys(str(word).partition("/")[0] for word in wanted)
+    known = ", ".join(f"{word} = {sizes[word]}" for word in names if word in sizes)
+    words = ", ".join(f"{word}: {_AXES[word]}" for word in names if word in _AXES)
+    turned = ""
+    if (name in ("q", "k", "v") and len(shape) == len(wanted) == 4 and wanted[3] == shape[3]
+            and sizes.get(str(wanted[1]), shape[1]) != shape[1]):
+        turned = f"; if it is [batch, positions, heads, size], pass {name}.swapaxes(1, 2)"
+    return ValueError(f"{name} has shape {list(shape)}; expected [{', '.join(map(str, wanted))}]"
+                      f"{' with ' + known if known else ''}{f' ({words})' if words else ''}{turned}")
+
+
 def _expect(kernel: str, name: str, array: _Array, dtype: str, shape: Sequence[int | str],
             sizes: dict[str, int]) -> None:
     """Checks the dtype and shape of an array. A word in `shape` names a size. Its first use sets the size, such as
@@ -269,10 +293,7 @@ def _expect(kernel: str, name: str, array: _Array, dtype: str, shape: Sequence[i
     for want, have in zip(shape, array.shape) if fits else ():
         fits = fits and have == (size_of(want, sizes, have) if isinstance(want, str) else want)
     if not fits:
-        names = dict.fromkeys(str(word).partition("/")[0] for word in shape)
-        known = ", ".join(f"{word} = {sizes[word]}" for word in names if word in sizes)
-        wanted = ", ".join(map(str, shape))
-        raise ValueError(f"{name} has shape {array.shape}; expected [{wanted}]{' with ' + known if known else ''}")
+        raise wrong_shape(name, array.shape, shape, sizes)
     sizes.update((want, have) for want, have in zip(shape, array.shape) if isinstance(want, str) and "/" not in want)
 
 
@@ -345,12 +366,14 @@ def _strides_of_array(name: str, array: _Array) -> list[int]:
 
 
 def _compact(value: Any) -> Any:
-    """Returns a contiguous copy of an array. Raises ImportError if NumPy is needed but missing."""
+    """Returns a contiguous and aligned copy of an array. Raises ImportError if NumPy is needed but missing."""
     if _is(value, "torch", "Tensor"):
-        return value.contiguous()
+        made = value.contiguous()
+        return made.clone() if made.data_ptr() % made.element_size() else made
     import numpy
 
-    return numpy.ascontiguousarray(value if hasattr(value, "__array_interface__") else numpy.from_dlpack(value))
+    return numpy.require(value if hasattr(value, "__array_interface__") else numpy.from_dlpack(value), None,
+                         ["C", "A"])
 
 
 def _extent(array: _Array) -> tuple[int, int, int, list[int]]:

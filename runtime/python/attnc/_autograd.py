@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from . import _tensors
-from ._arrays import heads_of_result
+from ._arrays import heads_of_result, Misaligned
 from ._kernel import Kernel
 from ._repeat import Saved, _Again, _calls, _Forward, key_of_tensors
 
@@ -190,14 +190,18 @@ def _differentiate(of: Any, needs: Sequence[bool], kept: Sequence[Tensor],
         strides = dout.stride()
     inputs = q, k, v, out, dout
     again = None
+    results: Any = None
     if torch.is_grad_enabled() or not is_undisturbed():
         results = _by_operator(way.kernel, seed, inputs, saved, given, wanted)
     else:
         name = number, strides, wanted
         again = _calls().known(name)
         if again is not None:
-            results = again.call(inputs, saved, given, seed)
-        else:
+            try:
+                results = again.call(inputs, saved, given, seed)
+            except Misaligned:
+                pass  # the call below copies the array
+        if results is None:
             results, again = _gradients(way.kernel, seed, name, inputs, saved, given, wanted)
     if names:
         by_name = dict(zip((p.name for p in way.kernel._with_gradients().learned), results[3:]))

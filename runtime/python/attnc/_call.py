@@ -13,7 +13,7 @@ import warnings
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from ._arrays import (_aligned, _Array, _BYTES, _check_contiguous, check_heads, _compact, _empty, _expect, _INTEGERS,
-                      gradient_type, _is, _is_number, narrowed, _Number, _OTHER_NAMES, _overlap, _result, _strides, _strides_of_array,
+                      gradient_type, _is, _is_number, Misaligned, narrowed, _Number, _OTHER_NAMES, _overlap, _result, _strides, _strides_of_array,
                       row_units, words_of_heads)
 from ._header import _DTYPES, _ERRORS, _Kernel, _Param, _Problem
 from ._repeat import _calls, key_of, Saved
@@ -41,8 +41,11 @@ def _gradients(fields: Sequence[str], values: Sequence[Any]) -> Any:
 
 
 def _class_of_gradients(fields: Sequence[str]) -> Any:
-    made: Any = collections.namedtuple("Gradients", fields)  # type: ignore[misc]
-    made.__reduce__ = lambda self: (_gradients, (self._fields, tuple(self)))  # pickle finds no class of one kernel
+    made = collections.namedtuple("Gradients", fields)  # type: ignore[misc]
+
+    def reduce(self: Any) -> Any:
+        return _gradients, (self._fields, tuple(self))
+    setattr(made, "__reduce__", reduce)  # pickle does not find the class of one kernel
     return made
 
 
@@ -238,7 +241,10 @@ class Binding:
         calls = _calls()
         known = calls.known(key)
         if known is not None and (out is None or known.is_apart(out, q, k, v)):
-            return known.call(q, k, v, given, out=out)
+            try:
+                return known.call(q, k, v, given, out=out)
+            except Misaligned:
+                pass  # the call below copies the array
         made, call, target = self._forward(q, k, v, given, seed, out, threads, None)
         calls.keep(key, call, self.forward_function, target, q)
         return made
@@ -391,9 +397,16 @@ class _Call:
             warnings.warn(f"{why}; {self.binding.name} copies it at every call", RuntimeWarning, stacklevel=2)
         return made
 
+    def _array(self, name: str, value: Any) -> _Array:
+        """Returns an input, or a copy of one that is not aligned."""
+        try:
+            return _Array(name, value, kernel=self.binding.name)
+        except Misaligned as why:
+            return self._copy(name, value, why)
+
     def reads(self, name: str, value: Any, shape: Sequence[int | str], dtype: str | None = None) -> _Array:
         """Adds an input [batch, heads, rows, columns]."""
-        array = _Array(name, value, kernel=self.binding.name)
+        array = self._array(name, value)
         _expect(self.binding.name, name, array, dtype or self.binding.dtype, shape, self.sizes)
         try:
             strides = _strides(name, array)
@@ -489,7 +502,7 @@ class _Call:
                 ids, value = value, narrowed(word, value)
                 self.copies = self.copies or ids is not value
             self.given[p.name] = value
-            array = _Array(word, value, kernel=binding.name)
+            array = self._array(word, value)
             _expect(binding.name, word, array, p.dtype, shape, self.sizes)
             if table is not _no_table and p.name in binding.tiles:
                 self._take_table(params, p, array, table)

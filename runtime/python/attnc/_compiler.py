@@ -7,6 +7,7 @@ import hashlib
 import importlib.resources
 import importlib.util
 import json
+import math
 import os
 import re
 import shlex
@@ -15,8 +16,9 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
-from typing import Any, Mapping, Sequence, Union
+from typing import Any, Iterator, Mapping, Sequence, Union
 
 Spec = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
@@ -116,7 +118,7 @@ def cache_folders() -> list[str]:
             if os.path.dirname(path) == shared:
                 why = why or _distrust(os.stat(shared), stat.S_ISVTX)
         except OSError as error:
-            why = error.strerror
+            why = str(error.strerror)
         if not why:
             found.append(path)
             if os.access(path, os.W_OK):
@@ -137,9 +139,31 @@ def _scalar(value: Any) -> Any:
     return item()
 
 
-def _flow(value: Any) -> str:
-    """Returns the value as YAML on one line."""
-    return json.dumps(value, default=_scalar, ensure_ascii=False, allow_nan=False)
+def _not_finite(value: Any, path: str) -> Iterator[str]:
+    """Yields the places of numbers that YAML's numbers are not, such as nan."""
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _not_finite(one, f"{path}.{key}")
+    elif isinstance(value, (list, tuple)):
+        for number, one in enumerate(value):
+            yield from _not_finite(one, f"{path}[{number}]")
+    elif getattr(value, "item", None) is not None:
+        yield from _not_finite(value.item(), path)
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield f"{path} is {value}"
+
+
+def _flow(value: Any, path: str) -> str:
+    """Returns the value at a path of the spec as YAML on one line. Raises SpecError if a number is not finite."""
+    try:
+        return json.dumps(value, default=_scalar, ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        try:
+            places = ", ".join(_not_finite(value, path))
+        except RecursionError:  # a list that contains itself
+            places = ""
+        raise SpecError(f"{places}; expected a finite number" if places else
+                        f"{path} cannot be written as YAML: {error}") from None
 
 
 def settings_of(set_: Mapping[str, Any] | None) -> tuple[str, ...]:
@@ -148,7 +172,7 @@ def settings_of(set_: Mapping[str, Any] | None) -> tuple[str, ...]:
     for key, value in (set_ or {}).items():
         if not isinstance(key, str):
             raise TypeError(f"set= has the key {key!r}; expected a path of the spec, such as 'mask.window.left'")
-        made.append(f"{key}={value if isinstance(value, str) else _flow(value)}")
+        made.append(f"{key}={value if isinstance(value, str) else _flow(value, key)}")
     return tuple(made)
 
 
@@ -169,7 +193,7 @@ class Source:
             for key in spec:
                 if not isinstance(key, str):
                     raise TypeError(f"the spec has the key {key!r}; expected a word")
-            text = "".join(f"{key}: {_flow(value)}\n" for key, value in spec.items())
+            text = "".join(f"{key}: {_flow(value, key)}\n" for key, value in spec.items())
             name = spec.get("name")
             return Source(f"{name if isinstance(name, str) and name.isidentifier() else 'attention'}.yaml", text, settings)
         if not isinstance(spec, (str, os.PathLike)):
@@ -195,7 +219,7 @@ class Source:
         Raises SpecError if the spec is wrong, CompilerError if the machine failed."""
         sets = [*self.options, *(word for setting in self.settings for word in ("--set", setting))]
         if self.text is None:
-            return _run([*words, *sets, "--", self.operand])
+            return _run([*words, *sets, "--", self.operand], what=self.what())
         if self.folder is not None:
             path = os.path.join(self.folder, self.operand)
             try:
@@ -204,12 +228,20 @@ class Source:
             except OSError:
                 there = False
             if there:
-                return _run([*words, *sets, "--", path])
+                return _run([*words, *sets, "--", path], what=self.what())
         with tempfile.TemporaryDirectory(prefix="attnc-") as folder:
             path = os.path.join(folder, self.operand)
             with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
                 file.write(self.text)
-            return _run([*words, *sets, "--", path], folder + os.sep)
+            return _run([*words, *sets, "--", path], folder + os.sep, self.what())
+
+    def what(self) -> str:
+        """Returns the kernel's name, and what tells it from others: the lines of a spec without a file, and settings."""
+        lines = self.text.splitlines() if self.text is not None and self.folder is None else []
+        words = [re.sub(r'["{}]', "", line) for line in lines if not line.startswith(("name:", "description:"))]
+        words.extend(self.settings)
+        rest = ", ".join(words)
+        return self.operand.removesuffix(".yaml") + (f" ({rest if len(rest) < 120 else rest[:117] + '…'})" if rest else "")
 
     def show(self) -> str:
         """Returns the text of the spec."""
@@ -231,8 +263,25 @@ def _header() -> str:
     return hashlib.sha256((importlib.resources.files(__package__) / "attnrt.h").read_bytes()).hexdigest()
 
 
-def _run(words: Sequence[str], hidden: str = "") -> str:
-    """Runs attnc and returns its output. Removes `hidden`, a temporary folder, from messages."""
+class Progress(threading.local):
+    """The kernels that this thread helps to compile: (a list with their number and how many are ready), or None."""
+
+    now: list[int] | None = None
+
+
+progress = Progress()
+
+
+def _says(what: str) -> str:
+    """Returns the message while a kernel is compiled."""
+    count, ready = progress.now or (1, 0)
+    left = f"; {ready} of {count} kernels are ready" if count > 1 else ""
+    return f"attnc: compiling {what} … (first time{left})"
+
+
+def _run(words: Sequence[str], hidden: str = "", what: str = "") -> str:
+    """Runs attnc and returns its output. Removes `hidden`, a temporary folder, from messages. `what` describes the kernel
+    that is compiled."""
     with subprocess.Popen([program(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace",
                           env=environment()) as process:
@@ -241,8 +290,7 @@ def _run(words: Sequence[str], hidden: str = "") -> str:
                 out, said = process.communicate(timeout=SAYS_SO_AFTER)
             except subprocess.TimeoutExpired:
                 if words[0] == "build":
-                    name = os.path.basename(words[-1]).removesuffix(".yaml")
-                    print(f"attnc: compiling {name} … (first time)", file=sys.stderr, flush=True)
+                    print(_says(what), file=sys.stderr, flush=True)
                 out, said = process.communicate()
         except BaseException:
             process.terminate()  # attnc then stops the C compiler

@@ -16,10 +16,10 @@ import threading
 import zlib
 from typing import Any, Iterable, Mapping, Sequence
 
-from ._array import AnyArray, Array
+from ._array import AnyArray, Array, Gradients
 from ._arrays import _HALVES, _is, _is_number
 from ._call import Binding, MaskTiles, Outputs, check_threads, tiles_without_kernel
-from ._compiler import Source, Spec, SpecError
+from ._compiler import progress, Source, Spec, SpecError
 from ._pages import page_bytes, Pages
 from ._repeat import Saved
 from ._state import State, loaded
@@ -464,9 +464,10 @@ class Kernel:
             made = binding.forward(*arrays, given, self._seed(seed), out, threads or 0, saved)
         return made
 
-    def backward(self, q: Array, k: Array, v: Array | None = None, out: Array | None = None,
-                 dout: Array | None = None, *, seed: int | None = None, saved: Saved | None = None, wanted: Sequence[str] | str | None = None,
-                 query_start: Any = None, threads: int | None = None, **parameters: Array | float) -> Any:
+    def backward(self, q: AnyArray, k: Array, v: Array | None = None, out: Array | None = None,
+                 dout: Array | None = None, *, seed: int | None = None, saved: Saved | None = None,
+                 wanted: Sequence[str] | str | None = None, query_start: Any = None, threads: int | None = None,
+                 **parameters: Array | float) -> Gradients[AnyArray]:
         """Gradients of a call with NumPy arrays. PyTorch and JAX call this automatically.
 
         q, k, v, seed, query_start, parameters: as for the call
@@ -486,8 +487,9 @@ class Kernel:
         binding = self._with_gradients()
         fields = binding.Gradients._fields
         gradients = {name: parameters.pop(name) for name in fields if name in parameters}
-        return binding.backward(q, k, v, out, dout, self._given(parameters, query_start), self._seed(seed), saved, wanted, gradients,
-                                check_threads(threads))
+        made: Gradients[AnyArray] = binding.backward(q, k, v, out, dout, self._given(parameters, query_start),
+                                                     self._seed(seed), saved, wanted, gradients, check_threads(threads))
+        return made
 
     def state(self, batch: int = 1, *, capacity: int = 4096, start: int = 0, rewind: int = 0,
               foldable: bool = False, pages: Pages | None = None, table: Array | None = None, seed: int | None = None,
@@ -633,11 +635,17 @@ def compile_all(specs: Iterable[Spec | Source | tuple[Spec, Mapping[str, Any]]],
     sources = [one if isinstance(one, Source) else Source.of(*one) if isinstance(one, tuple) else Source.of(one)
                for one in specs]
 
+    ready = [len(sources), 0]
+
     def make(source: Source) -> Kernel:
+        progress.now = ready
         made = _of_source(source)
         if gradients:
             made._with_gradients()
+        with lock:
+            ready[1] += 1
         return made
+    lock = threading.Lock()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         return list(pool.map(make, sources))
 

@@ -137,7 +137,7 @@ class Cache(_utils.DynamicCache):  # type: ignore[misc]
         made = super().__new__(cls)
         if not getattr(config, "is_encoder_decoder", False):
             return made
-        made.__init__(config)  # type: ignore[misc]
+        made.__init__(config)
         made.layer_class_to_replicate = Layer  # the decoder may have more layers than the encoder, which transformers counts
         return _utils.EncoderDecoderCache(made, cls())  # a layer's cross-attention has no window
 

@@ -7,7 +7,7 @@ import operator
 import sys
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
-from ._arrays import _aligned, _Array, _BYTES, _extent, _is, _Number
+from ._arrays import _aligned, _Array, _BYTES, _extent, _is, Misaligned, _Number
 from ._threads import _local, _room, _teams
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class _Again:
             place.value = at
 
     def refuse(self, names: str) -> None:
-        raise ValueError(f"{self.binding.name}: {names} is not aligned: its address must be a multiple of the size of an "
+        raise Misaligned(f"{self.binding.name}: {names} is not aligned: its address must be a multiple of the size of an "
                          "element")
 
     def room(self) -> int:

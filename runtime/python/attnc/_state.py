@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping
 
 from ._array import AnyArray, Array
-from ._arrays import _aligned, _is, _is_number
+from ._arrays import _aligned, _is, _is_number, Misaligned
 from ._call import Binding, Outputs, _Call
 from ._pages import Pages
 from ._repeat import Calls, _address_in, key_of
@@ -160,7 +160,10 @@ class State:
         key = self._key(q, k, v, threads or 0) if plain else None
         known = self._calls.known(key) if key is not None else None
         if known is not None:
-            return known.call(q, k, v)
+            try:
+                return known.call(q, k, v)
+            except Misaligned:
+                pass  # the call below copies the array
         binding, call = self._binding, self._call(threads)
         if cu_seqlens is not None:
             call.in_one_row, call.sizes["B"] = True, 1

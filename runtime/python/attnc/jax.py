@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jaxlib import version as jaxlib_version
 
 from ._arrays import (_INTEGERS, _is_number, check_heads, gradient_type, heads_of_result, narrowed, size_of,
-                      words_of_heads)
+                      words_of_heads, wrong_shape)
 from ._call import Binding, MaskTiles
 from ._compiler import cache_folders, CompilerError, compiler
 from ._kernel import Kernel
@@ -193,10 +193,7 @@ def _check(kernel: Kernel, sizes: dict[str, int], name: str, array: Any, dtype: 
         have == (size_of(want, sizes, have) if isinstance(want, str) else want)
         for want, have in zip(shape, array.shape))
     if not fits:
-        names = dict.fromkeys(str(word).partition("/")[0] for word in shape)
-        known = ", ".join(f"{word} = {sizes[word]}" for word in names if word in sizes)
-        raise ValueError(f"{name} has shape {list(array.shape)}; expected [{', '.join(map(str, shape))}]"
-                         f"{' with ' + known if known else ''}")
+        raise wrong_shape(name, array.shape, shape, sizes)
     sizes.update((want, have) for want, have in zip(shape, array.shape) if isinstance(want, str) and "/" not in want)
     if isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer):
         platforms = {device.platform for device in array.devices()}

@@ -15,8 +15,8 @@ from torch.overrides import TorchFunctionMode
 from . import _autograd
 from . import _kernel as _kernels
 from . import _tensors
-from ._arrays import (_HALVES, _INTEGERS, _OTHER_NAMES, _has_tangent, _is_number, heads_of_result, named, narrowed, row_units,
-                      words_of_heads)
+from ._arrays import (_HALVES, _INTEGERS, _OTHER_NAMES, _has_tangent, _is_number, heads_of_result, Misaligned, named,
+                      narrowed, row_units, words_of_heads, wrong_shape)
 from ._autograd import OF_PARALLEL, Kept, Way, is_traced, is_undisturbed, parallel, rows_of, saved_size, within
 from ._call import MaskTiles
 from ._compiler import Source, Spec, settings_of
@@ -398,9 +398,7 @@ def _check(kernel: Kernel, q: Any, k: Any, v: Any) -> None:
         heads = dict(zip("qk", words_of_heads(q, None if kernel.values_are_keys else v)), v="G")
         words = ("B", heads[name], "n_q" if name == "q" else "n_k")
         if a.dim() != 4 or a.shape[3] != columns or any(sizes.get(w, n) != n for w, n in zip(words, a.shape)):
-            known = ", ".join(f"{word} = {sizes[word]}" for word in words if word in sizes)
-            raise ValueError(f"{name} has shape {list(a.shape)}; expected [{', '.join(words)}, {columns}]"
-                             f"{' with ' + known if known else ''}")
+            raise wrong_shape(name, a.shape, (*words, columns), sizes)
         sizes.update(zip(words, a.shape))
 
 
@@ -479,9 +477,12 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
         key = _autograd.key_of(kernel, q, k, v, given, seed)
         again = None if key is None else _autograd.known(key)
         if again is not None:
-            if key[0]:
-                return _autograd.attend(Way(kernel, key, again, False), seed, q, k, v, given)
-            return again.call(q, k, v, given, None, seed)  # type: ignore[no-any-return]
+            try:
+                if key[0]:
+                    return _autograd.attend(Way(kernel, key, again, False), seed, q, k, v, given)
+                return again.call(q, k, v, given, None, seed)  # type: ignore[no-any-return]
+            except Misaligned:
+                key = None  # the call below copies the tensor
     if parallel.now is not None:
         made: Tensor = parallel.now.call(kernel, lambda: _call(kernel, None, q, k, v, seed, out, threads, given))
         return made
