@@ -171,6 +171,10 @@ FOUND = {
     'corrected_by_equal_logits': {
         'similarity': {'softmax': {'modify': '1'}}, 'mask': 'causal', 'decay': {'log': '-0.1 * (h + 1)'}, 'delta': {'rate': '0.3'},
         'shape': {'head_dim': 4}, 'dtype': 'bf16', 'emit': ['forward', 'backward', 'decode']},
+    'arrays_of_separate_states': {
+        'similarity': {'linear': {'features': 'elu_plus_one', 'modify': 's * exp(x[h][j] + y[j][b][1] - w[b][row])'}}, 'mask': 'causal',
+        'algorithm': 'linear', 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward'],
+        'arrays': {'x': {'shape': ['H', 'Nk']}, 'y': {'shape': ['Nk', 'B', 3]}, 'w': {'shape': ['B', 'Nq']}}},
     'transition_in_parts': {
         'similarity': {'polysketch': {'degree': 4, 'sketch': 28}}, 'prepare': ['l2norm'], 'mask': 'causal',
         'normalize': 'sum', 'delta': {'rate': '0.01 / D'}, 'shape': {'head_dim': 2, 'value_dim': 1},

@@ -1,7 +1,7 @@
-/* Gradients that sum over query heads with separate carried states.
+/* Gradients that sum over heads or sequences with separate carried states.
    - The members of a key/value head share keys, but have separate states if, for example, their decays differ.
    - The gradient of a key sums over members, but loops handle one state at a time. So a program outputs a gradient per
-     member, heads_n, and c->gradients.totals adds them.
+     member, heads_n, and c->gradients.totals adds them. A parameter such as x[h][j] also sums over sequences.
    - A total that depends on such a sum also gets the axis of members. */
 #include "differentiate.h"
 
@@ -12,7 +12,7 @@ struct heads {
     struct compilation *c;
     struct graph *g;
     struct module *m;
-    int axis;     /* the axis of members that the output sums over */
+    int axis;     /* the axis of heads or sequences that the output sums over */
     bool *sums;   /* for each value: whether it depends on a sum over the heads, and lacks their axis */
     int *of_head; /* for each value: 1 + its counterpart with the axis of heads, or 0 */
     bool failed;  /* the output cannot be split, for example because it is not linear */
@@ -26,21 +26,21 @@ static bool sums_over(const struct value *v, int axis)
     return used && !value_has_axis(v, axis) && v->op != GRAPH_MAP;
 }
 
-/* Returns, for each value, the axis of members of the first carried state that it depends on, or -1. */
-static int *heads_of_states(const struct graph *g)
+/* Returns, for each value, the axes over sequences and heads of the carried states that it depends on, as bits. */
+static uint32_t *heads_of_states(const struct graph *g)
 {
     const struct module *m = g->module;
-    int *const of = arena_alloc(m->arena, (size_t)g->values * sizeof *of);
+    uint32_t *const of = arena_alloc(m->arena, (size_t)g->values * sizeof *of);
     for (int number = 0; number < g->values; number++) { /* operands precede their users */
         const struct value *v = &g->value[number];
         bool chunks = false;
-        of[number] = -1;
-        for (int a = 0; a < v->rank; a++) {
-            chunks |= axis_is_chunks(&m->axis[v->axes[a]]);
-            if (m->axis[v->axes[a]].source == SIZE_MEMBERS) of[number] = v->axes[a];
+        for (int a = 0; a < v->rank; a++) chunks |= axis_is_chunks(&m->axis[v->axes[a]]);
+        for (int a = 0; a < v->rank && chunks && v->op != GRAPH_MAP; a++) {
+            const enum size_source source = m->axis[v->axes[a]].source;
+            if (source == SIZE_BATCH || source == SIZE_KV_HEADS || source == SIZE_MEMBERS)
+                of[number] |= UINT32_C(1) << v->axes[a];
         }
-        if (!chunks || v->op == GRAPH_MAP) of[number] = -1;
-        for (int k = 0; k < v->operands && of[number] < 0; k++) of[number] = of[v->operand[k].of];
+        for (int k = 0; k < v->operands; k++) of[number] |= of[v->operand[k].of];
     }
     return of;
 }
@@ -102,16 +102,18 @@ static int of_one_head(struct heads *x, int number)
     return x->of_head[number] - 1;
 }
 
-/* Copies a value into the order of the caller's axes: batch and heads, the sequence, constant axes. Returns the
-   copy. */
-static int rows_last(struct heads *x, int number)
+/* Copies a value into the order of the caller's axes: batch and heads, the sequence, constant axes. The gradient of a
+   parameter has the sequence last, because only rows of q, k and v have strides. Returns the copy. */
+static int rows_last(struct heads *x, int number, bool parameter)
 {
     const struct value *v = &x->g->value[number];
     int axes[MAX_RANK], rank = 0;
     for (int pass = 0; pass < 3; pass++)
         for (int k = 0; k < v->rank; k++) {
             const struct axis *axis = &x->m->axis[v->axes[k]];
-            const int place = axis_is_sequence(axis) ? 1 : axis->source == SIZE_CONSTANT ? 2 : 0;
+            const int place = axis_is_sequence(axis)          ? 1 + parameter
+                              : axis->source == SIZE_CONSTANT ? 2 - parameter
+                                                              : 0;
             if (place == pass) axes[rank++] = v->axes[k];
         }
     const struct ref r = graph_ref(x->g, number, NULL);
@@ -138,38 +140,57 @@ static void give_heads(struct graph *g, const char *name, const struct value *li
             if (g->value[v].operand[k].of == given) g->value[v].operand[k] = graph_ref(g, given, NULL);
 }
 
+/* Sets x->sums and x->of_head for sums over `axis`. */
+static void find_sums(struct heads *x, int axis)
+{
+    const int values = x->g->values;
+    x->axis = axis;
+    x->sums = arena_alloc(x->m->arena, (size_t)values * sizeof *x->sums);
+    x->of_head = arena_alloc(x->m->arena, (size_t)values * sizeof *x->of_head);
+    for (int v = 0; v < values; v++) {
+        const struct value *value = &x->g->value[v];
+        x->sums[v] = sums_over(value, axis);
+        for (int k = 0; k < value->operands && !value_has_axis(value, axis); k++)
+            x->sums[v] |= x->sums[value->operand[k].of];
+    }
+}
+
+/* Whether the output is the gradient of an input of a call, such as dk. */
+static bool is_of_input(const struct compilation *c, const char *output)
+{
+    const int v = graph_find(c->graph, output + 1);
+    return v >= 0 && c->graph->value[v].op == GRAPH_INPUT;
+}
+
 void reversal_split_heads(struct compilation *c)
 {
     struct graph *g = c->graph;
-    const int *const axis_of = heads_of_states(g);
+    const uint32_t *const axes_of = heads_of_states(g);
     int parts = 0;
     for (int o = 0; o < g->outputs; o++) {
         struct heads heads = {.c = c, .g = g, .m = g->module}, *x = &heads;
-        const int number = g->output[o].value, values = g->values;
-        x->axis = axis_of[number];
-        if (x->axis < 0 || value_has_axis(&g->value[number], x->axis)) continue;
-        x->sums = arena_alloc(x->m->arena, (size_t)values * sizeof *x->sums);
-        x->of_head = arena_alloc(x->m->arena, (size_t)values * sizeof *x->of_head);
-        for (int v = 0; v < values; v++) {
-            const struct value *value = &g->value[v];
-            x->sums[v] = sums_over(value, x->axis);
-            for (int k = 0; k < value->operands && !value_has_axis(value, x->axis); k++)
-                x->sums[v] |= x->sums[value->operand[k].of];
+        const int number = g->output[o].value;
+        const uint32_t missing = axes_of[number] & ~reversal_bits(g->value[number].rank, g->value[number].axes);
+        int of_head = number;
+        for (int a = 0; a < x->m->axes && !x->failed; a++) {
+            if (!(missing >> a & 1)) continue;
+            find_sums(x, a);
+            of_head = of_one_head(x, of_head);
         }
-        const int of_head = of_one_head(x, number);
-        if (x->failed) continue; /* the pass lower reports this output */
+        if (x->failed || of_head == number) continue; /* the pass lower reports an output that failed */
         if (has_slices(x, &g->value[number])) {
             /* c->gradients.totals already adds slices of this output */
             give_heads(c->gradients.totals, g->output[o].name, &g->value[of_head]);
             g->output[o].value = of_head;
             continue;
         }
-        const int left = rows_last(x, of_head);
+        const bool of_input = is_of_input(c, g->output[o].name);
+        const int left = rows_last(x, of_head, !of_input);
         const struct value whole = g->value[number], *const part = &g->value[left];
         if (!c->gradients.totals) c->gradients.totals = graph_new(x->m);
         const char *name = arena_printf(x->m->arena, c->program.linear ? "linear_heads_%d" : "heads_%d", parts++);
         const int given = graph_input(c->gradients.totals, name, part->rank, part->axes);
-        c->gradients.totals->value[given].sums = true;
+        c->gradients.totals->value[given].sums = of_input;
         const struct ref r = graph_ref(c->gradients.totals, given, NULL);
         graph_output(c->gradients.totals, g->output[o].name,
                      graph_reduce(c->gradients.totals, FOLD_SUM, 0, whole.rank, whole.axes, r, NULL));
