@@ -138,6 +138,18 @@ def prepare_belongs_to_a_model(folder):
 
 
 @case
+def prepare_draws_nothing(folder):
+    """A model in training draws the same numbers after prepare()."""
+    model = model_of('Llama', 'attnc', attention_dropout=0.3).train()
+    model.model.embed_tokens = torch.nn.Sequential(model.model.embed_tokens, torch.nn.Dropout(0.5))
+    torch.manual_seed(5)
+    wanted = torch.rand(3)
+    torch.manual_seed(5)
+    check(len(attnc.transformers.prepare(model)) == 1, 'its kernels')
+    same(torch.rand(3), wanted, 'numbers after prepare()')
+
+
+@case
 def prepares_end_in_any_order(folder):
     for order in (0, 1), (1, 0):
         model = model_of('Mamba2')
@@ -315,6 +327,49 @@ def threads_run_a_replaced_model(folder):
 class Attends(torch.nn.Module):
     def forward(self, x):
         return F.scaled_dot_product_attention(x, x, x, is_causal=True)
+
+
+@case
+def contexts_of_threads(folder):
+    """Two threads enter the same ContextParallel, and leave it in another order. Each is then where it was."""
+    from attnc._autograd import parallel
+
+    torch.distributed.init_process_group('gloo', init_method='file://' + os.path.join(folder, 'meet'), rank=0, world_size=1)
+    try:
+        outer, inner = (attnc.torch.ContextParallel() for _ in range(2))
+        is_in, may_leave = threading.Event(), threading.Event()
+
+        def first():
+            with outer:
+                with inner:
+                    is_in.set()
+                    check(may_leave.wait(60), 'the other thread does not end')
+                check(parallel.now is outer, 'another context around it')
+            check(parallel.now is None, 'a context is left')
+
+        def second():
+            check(is_in.wait(60), 'the other thread does not begin')
+            try:
+                inner.__enter__()
+            finally:
+                may_leave.set()
+            while is_first.is_alive(): is_first.join(1)
+            inner.__exit__(None, None, None)
+            check(parallel.now is None, 'the context of another thread')
+        failures = []
+        is_first = threading.Thread(target=lambda: failures.append(caught(first)))
+        is_first.start()
+        second()
+        check(failures == [None], str(failures))
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def caught(function):
+    try:
+        function()
+    except BaseException as failure:
+        return str(failure)
 
 
 @case

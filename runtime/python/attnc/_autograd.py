@@ -23,6 +23,7 @@ _contiguous = torch.contiguous_format
 
 class _Parallel(threading.local):
     now: Any = None
+    before: Tuple[Any, ...] = ()  # the contexts around it
 
 
 parallel = _Parallel()  # the ContextParallel of this thread, or None

@@ -41,12 +41,13 @@ class CompilerError(RuntimeError):
     write to."""
 
 
-@functools.lru_cache(maxsize=None)
 def program() -> str:
     """Returns the path of the program attnc: $ATTNC, or the package's."""
-    named = os.environ.get("ATTNC")
-    if named:
-        return named
+    return os.environ.get("ATTNC") or _own_program()
+
+
+@functools.lru_cache(maxsize=None)
+def _own_program() -> str:
     with importlib.resources.as_file(importlib.resources.files(__package__) / "_bin" / "attnc") as path:
         if not path.exists():
             raise CompilerError(f"{path} does not exist; reinstall attnc, or set $ATTNC to its path")

@@ -596,10 +596,15 @@ _lock = threading.Lock()
 _ENVIRONMENT = ("ATTNC", "ATTNC_CC", "ATTNC_CFLAGS", "CC", "XDG_CACHE_HOME", "HOME")
 
 
+def variables() -> tuple[str | None, ...]:
+    """Returns the environment variables that decide which kernels can be made."""
+    return tuple(map(os.environ.get, _ENVIRONMENT))
+
+
 def _of_source(source: Source) -> Kernel:
     """Returns the kernel of a spec. Equal specs share one object, as long as the environment variables are equal
     too."""
-    key = source, tuple(map(os.environ.get, _ENVIRONMENT))
+    key = source, variables()
     made = _kernels.get(key)
     if made is not None:
         return made

@@ -73,7 +73,7 @@ def _extended(kind: Any, original: Any) -> Any:
 
     def reduce(self: Any, protocol: Any) -> Any:
         """Copies and pickles the layer. A pickle has the name of the class of transformers."""
-        return _restored, (kind,), *object.__reduce_ex__(self, protocol)[2:]  # type: ignore[misc]
+        return _restored, (kind,), *object.__reduce_ex__(self, protocol)[2:]
     return type(kind)(kind.__name__, (kind,), {
         "forward": forward, "__reduce_ex__": reduce, "__module__": kind.__module__, "__qualname__": kind.__qualname__,
         "__doc__": kind.__doc__, "_attnc_kind": kind})
@@ -117,7 +117,8 @@ def release(layers: List[Tuple[str, nn.Module]], use: Use) -> None:
 
 @functools.lru_cache(maxsize=None)
 def _has_layers(module: Any) -> bool:
-    kinds = [kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, nn.Module)]
+    kinds: List[Any] = [
+        kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, nn.Module)]
     return any(_extended(kind, kind.forward) is not None for kind in kinds)
 
 

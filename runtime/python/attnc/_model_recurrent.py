@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from . import _model_convolution, _model_token
 from ._autograd import is_traced
 from ._compiler import CompilerError, Source
+from ._kernel import variables
 from ._model_call import noted, run, run_differentiable
 from ._traits import recurrent_spec
 from .torch import _constant, _constant_size, _forward, _is_eager, _kernel_of
@@ -48,7 +49,7 @@ def _names(text: str) -> Tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=None)
-def _known_to_compile(rule: Rule, head_dim: int, value_dim: int) -> bool:
+def _known_to_compile(rule: Rule, head_dim: int, value_dim: int, _: Tuple[Optional[str], ...]) -> bool:
     try:
         _kernel_of(_known_text(rule, head_dim, value_dim))
     except CompilerError as error:
@@ -60,7 +61,7 @@ def _known_to_compile(rule: Rule, head_dim: int, value_dim: int) -> bool:
 
 def _compiles(rule: Tuple[bool, ...], head_dim: int, value_dim: int) -> bool:
     """Returns True if there is a kernel, or a C compiler to make it."""
-    return _known_to_compile(Rule(*rule), head_dim, value_dim)
+    return _known_to_compile(Rule(*rule), head_dim, value_dim, variables())
 
 
 _constant(_text)

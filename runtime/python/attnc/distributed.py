@@ -372,7 +372,6 @@ class ContextParallel:
         self._group = dist.new_group(dist.get_process_group_ranks(group), timeout=limit, backend="gloo",
                                      use_local_synchronization=True)
         self._messages = _Messages(self._group)
-        self._before: List[Any] = []
         self._meetings = 0
         self._foldable = foldable
         _tensors.watch_parallel()
@@ -388,13 +387,13 @@ class ContextParallel:
         raise TypeError("a ContextParallel belongs to its processes and cannot be pickled: make one in each process")
 
     def __enter__(self) -> ContextParallel:
-        self._before.append(parallel.now)
-        parallel.now = self
+        parallel.before, parallel.now = (*parallel.before, parallel.now), self
         return self
 
     def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
-        parallel.now = self._before.pop()
+        *before, parallel.now = parallel.before
+        parallel.before = tuple(before)
 
     def __call__(self, module: nn.Module) -> nn.Module:
         """Returns a module that calls `module` in this context."""

@@ -103,7 +103,8 @@ def prepare(model: Any, *, gradients: Optional[bool] = None, **inputs: Any) -> P
     wants = model.training if gradients is None else gradients
     made = Prepared(model)
     try:
-        with noting() as found, torch.set_grad_enabled(wants):
+        # Training draws the same after it. Without training, other threads may draw meanwhile, such as tokens.
+        with noting() as found, torch.set_grad_enabled(wants), torch.random.fork_rng([], enabled=model.training):
             model(**given)
         for needed, differentiable in (True, False), (True, True), (False, False), (False, True):
             texts = sorted(text for text, *of_text in found if of_text == [differentiable, needed])
