@@ -716,7 +716,7 @@ static bool find_value(const struct expression_reader *r, CXTranslationUnit unit
     return c.count == 1;
 }
 
-/* Reports a real element in a mask, except in a subscript, and except beside s. */
+/* Reports a real element in a mask, except in a subscript, and except next to s. */
 static const struct expr *mask_of(struct lowering *x, const struct expr *e)
 {
     struct expression_reader *const r = x->r;

@@ -67,7 +67,7 @@ SIMILARITY['named'] = [
     {'softmax': {'modify': 's * (1 + 0.5 * cos(0.3 * (i - j))) - 0.1 * log1p(fabs(i - j)) + 0.2 * b - 0.1 * g'}},
     {'softmax': {'modify': 'clamp(s, -2, 1.5) + sin(s) * expm1(-fabs(i - j) / 8.0) - 0.2 * (int)sqrt(fabs(i - j))'}},
     {'softmax': {'modify': 's * log(Nk + 1) / sqrt(D) + cos(1000000 * (row + 1) - 900 * j) * clamp(i - j, -3, H + 2) / (B + 2)'}},
-    {'softmax': {'modify': 's > 0 ? sigmoid(s) : ceil(s) + 0.1 * (~(i ^ j) & 6 | (i - j) >> 3) - 0.1 * (1 << (j & 2)) + exp2(min(s, h)) * log2(i + j + 1)'}},
+    {'softmax': {'modify': 's > 0 ? sigmoid(s) : ceil(s) + 0.1 * (~(i ^ j) & 6 | (i - j) >> 3) - 0.1 * (1 << (j & 2)) + exp2(min(s, h)) * log2(fabs(i) + j + 1)'}},
     {'custom': {'weight': '(1.25 + sin(0.02 * i + j + b)) * (1 + s * s / D) + (row < Nq / 2) + (int)(j * 0.1) * (E + G) * 0.01'}},
     {'custom': {'weight': '(0.5 + s) * (0.5 + s) * (2 + cos(i * 0.7 + b)) * (1 + (int)sqrt(j) % 3 + log1p(j)) + 0.5'}}]
 BLOCKS = [16, 100]   # block sizes for `local: exact`
@@ -77,6 +77,9 @@ BLOCKS = [16, 100]   # block sizes for `local: exact`
 ALONE = [{'similarity': {'linear': {'features': f}}, 'normalize': 'none', 'mask': 'causal'} for f in (
     'identity', {'favor_trig': {'count': 16}}, {'favor_trig': {'count': 64}})] + [
         {'similarity': {'linear': {'features': {'favor_positive': {'count': 16}}}}, 'mask': {'window': {'left': 40}}},
+        # The hidden pairs have the largest logits.
+        {'similarity': {'softmax': {'modify': '-60 * s'}}, 'mask': {'all': ['causal', {'expr': 's > 0'}]}},
+        {'similarity': {'custom': {'weight': 'exp(-60 * s) * (2 + s)'}}, 'mask': {'expr': 's > 0'}},
         {'similarity': {'polysketch': {'degree': 16, 'sketch': 8}}, 'prepare': ['layernorm', {'scale': {'by': 0.25}}],
          'mask': 'causal'},
         {'similarity': {'polysketch': {'degree': 8, 'sketch': 8, 'map': 'learned', 'local': 'exact'}},
@@ -103,6 +106,8 @@ MASK = {
     'named': [{'expr': 'b % 2 == 0 ? j <= i : fabs(i - j) <= 4 * b + g'},
               {'expr': 'j < Nk - b && row >= j - 9 * (h / (H / G) + 1) && (i + B) % 3 != j % (1 + b)'},
               {'expr': 'i - j <= (int)sqrt(fabs(i)) * (b + 2) && j - i <= (int)(Nk * 0.1) && j % (D / 4) != E % 3'},
+              {'expr': '((i * 4611686018427387 ^ j << 40) >> 37 & 255) < 128 | (-i >> j - 3) % 3 == 0'},
+              {'expr': '(1 << j % 70 >> i % 67) % 3 != 1 && ((i - 40 ^ ~j) & (j - i << i - j)) != 0 | (int)log2(fabs(i) + 1) == (int)log2(j + 1)'},
               {'expr': 'cos(i * 0.2) + sin(j * 0.1) < clamp(i - j, 0, 9) * 0.2 + (row == Nq - 1)'}],
     'of_s': [{'all': ['causal', {'expr': 's > -0.1 * (h + 1)'}]}, {'expr': 's * s < 4 || (i & 3) == (j & 3)'},
              {'all': ['causal', {'not': {'all': [{'expr': 's < 0'}, {'window': {'left': 30}}]}}]}],

@@ -331,6 +331,38 @@ static void extremes_keep_nan(void)
     arena_free(arena);
 }
 
+/* Shifts by fewer than 0 or more than 63 bits are defined, and integers have 64 bits. */
+static void operations_on_bits(void)
+{
+    static const struct {
+        enum expr_op op;
+        int64_t a, b, result;
+    } tests[] = {{EXPR_BIT_AND, -1, INT64_MIN, INT64_MIN},
+                 {EXPR_BIT_OR, INT64_C(1) << 40, -8, -8},
+                 {EXPR_BIT_XOR, INT64_C(1) << 33, (INT64_C(1) << 33) + 5, 5},
+                 {EXPR_SHIFT_LEFT, 3, 62, INT64_MIN / 2},
+                 {EXPR_SHIFT_LEFT, -1, 63, INT64_MIN},
+                 {EXPR_SHIFT_LEFT, 1, 64, 0},
+                 {EXPR_SHIFT_LEFT, 1, -1, 0},
+                 {EXPR_SHIFT_RIGHT, -5, 1, -3},
+                 {EXPR_SHIFT_RIGHT, -5, 64, -1},
+                 {EXPR_SHIFT_RIGHT, 5, -1, 0},
+                 {EXPR_SHIFT_RIGHT, INT64_MIN, 63, -1}};
+    struct arena *arena = arena_new();
+    struct module *m = module_new(arena, "x", DTYPE_F32);
+    module_axis(m, "i", SIZE_N_Q, 0);
+    module_axis(m, "j", SIZE_N_K, 0);
+    const struct expr *i = expr_leaf(m, EXPR_INDEX, 0), *j = expr_leaf(m, EXPR_INDEX, 1);
+    for (size_t k = 0; k < sizeof tests / sizeof *tests; k++) {
+        int64_t index[] = {tests[k].a, tests[k].b};
+        const struct environment env = {.index = index};
+        CU_ASSERT_EQUAL(expr_eval_int(expr_make(m, tests[k].op, i, j, NULL), &env), tests[k].result);
+        const struct expr *folded = expr_make(m, tests[k].op, expr_int(m, index[0]), expr_int(m, index[1]), NULL);
+        CU_ASSERT(folded->op == EXPR_INT && folded->integer == tests[k].result);
+    }
+    arena_free(arena);
+}
+
 /* Tests a system of three equations, in the graph and in the loops. It is solved forward, and backward from the
  * last equation. A region may leave out one term. */
 static void triangular_systems_are_solved(void)
@@ -475,6 +507,7 @@ int main(void)
         {"tiled softmax is the graph", tiled_softmax_is_the_graph},
         {"products have regions", products_have_regions},
         {"extremes keep NaN", extremes_keep_nan},
+        {"operations on bits", operations_on_bits},
         {"triangular systems are solved", triangular_systems_are_solved},
         {"random numbers", random_numbers},
         {"tiling bugs are found", tiling_bugs_are_found},

@@ -57,7 +57,7 @@ static const struct expr *random_number(struct module *m, int depth)
         }
     const struct expr *a = random_number(m, depth - 1);
     int64_t k = below(9) + 1;
-    switch (below(12)) {
+    switch (below(14)) {
     case 0: return expr_make(m, EXPR_ADD, a, random_number(m, depth - 1), NULL);
     case 1:
     case 2: return expr_make(m, EXPR_SUB, a, random_number(m, depth - 1), NULL);
@@ -69,6 +69,11 @@ static const struct expr *random_number(struct module *m, int depth)
     case 8: return expr_make(m, EXPR_MOD, a, expr_int(m, k), NULL);
     case 9: return expr_make(m, below(2) ? EXPR_MIN : EXPR_MAX, a, random_number(m, depth - 1), NULL);
     case 10: return expr_make(m, EXPR_ABS, a, NULL, NULL);
+    case 11: {
+        static const enum expr_op bits[] = {EXPR_BIT_AND, EXPR_BIT_OR, EXPR_BIT_XOR};
+        return expr_make(m, bits[below(3)], a, random_number(m, depth - 1), NULL);
+    }
+    case 12: return expr_make(m, below(2) ? EXPR_SHIFT_LEFT : EXPR_SHIFT_RIGHT, a, expr_int(m, k - 3), NULL);
     default: return expr_make(m, EXPR_SELECT, random_region(m, depth - 1), a, random_number(m, depth - 1));
     }
 }
