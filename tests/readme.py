@@ -499,13 +499,13 @@ def commands_of_attnc(place):
     import numpy as np
     help = place.run(['attnc', '--help']).stdout
     lines = re.findall(r'^(?:usage:)? +(attnc .*?)(?:  .*)?$', help.split('\n\n')[0], flags=re.M)
-    check(len(lines) == 8, 'lines: %s' % lines)
+    check(len(lines) == 9, 'lines: %s' % lines)
     os.mkdir(place.path('in'))
     for name, heads in ('q', 4), ('k', 2), ('v', 2):
         np.save(place.path('in', name + '.npy'), np.ones((1, heads, 20, 64), np.float32))
     for usage in lines:
         for command in usage.split(' | '):
-            command = command.replace('[options] ', '').replace('SPEC.yaml...', 'SPEC.yaml').replace(
+            command = command.replace('[options] ', '').replace('[WORD]', 'window').replace('[COMMAND]', 'bench').replace('SPEC.yaml...', 'SPEC.yaml').replace(
                 'SPEC', 'longformer').replace('--in DIR', '--in in').replace('--out DIR', '--out out').replace(
                 'NAME', 'softmax')
             place.shell(command + (' --lengths 128 --time 0.01' if ' bench ' in command
@@ -513,6 +513,26 @@ def commands_of_attnc(place):
     check(np.allclose(np.load(place.path('out', 'out.npy')), 1), 'attnc run')
     for status, argv in (0, ['list']), (1, ['none.yaml']), (2, ['--none']):
         place.run(['attnc', *argv], status=status)
+
+
+@case()
+def figures_that_commands_print(place):
+    """Sizes and bytes that documents state are those that commands print."""
+    place.needs('gcc', 'size')
+    said = re.search(r'shrinks from (\d+) KB to (\d+) KB \(gcc (\d+)\)', re.sub(r'\s+', ' ', read(EXAMPLES)))
+    version = place.run(['gcc', '-dumpversion']).stdout.split('.')[0]
+    for kilobytes, options in zip(map(int, said.groups()), ([], ['--target', 'x86-64-v3'])):
+        if version != said[3] or os.uname().machine != 'x86_64': break   # another compiler makes other code
+        place.run(['attnc', 'longformer', *options, '--quiet'])
+        place.run([shutil.which('gcc'), '-O2', '-fopenmp', '-I', os.path.join(ROOT, 'runtime'), '-c', 'longformer.c'])
+        text = int(place.run(['size', 'longformer.o']).stdout.split('\n')[1].split()[0])
+        check(abs(text / 1024 - kilobytes) < 0.03 * kilobytes, 'longformer.o has %.0f KB of code, not %d' % (text / 1024, kilobytes))
+    place.write('narrow.yaml', 'similarity: softmax\nshape: {head_dim: 8}\n')
+    for pattern, options in ((r'`shape: \{head_dim: 8\}` needs ([\d,]+) bytes', []),
+                             (r'max_length: 16\}` ([\d,]+)\.', ['--set', 'shape.max_length=16'])):
+        text = place.run(['attnc', 'explain', 'narrow.yaml', '--target', 'x86-64-v4', *options]).stdout
+        most = max(map(int, re.findall(r'(\d+) bytes of workspace', text)))
+        check(said_in('specs/README.md', pattern).replace(',', '') == str(most), 'the workspace has %d bytes' % most)
 
 
 @shows(MANUAL, 'Measure kernels', '', '')
