@@ -2,6 +2,7 @@
 
 - translations: each formula is translated, and its C text is evaluated here by NumPy, as the language of specs defines it.
   PyTorch evaluates the formula on grids of all indices. Both compute in float64, and each pair is compared.
+- kernels, graphs: each kernel has eight formulas, one for each head, and is compared with PyTorch's flex_attention.
 
 `--formulas N --seed S` draws N formulas in `translations`."""
 import math
@@ -12,10 +13,16 @@ import warnings
 from common import *
 
 import torch
+from torch.nn.attention import flex_attention as flex
+from torch.nn.attention.flex_attention import create_block_mask
+
+import attnc.torch
 from attnc._flex_formula import _condition, _not, _Trace, conjuncts, Untranslatable
 
 B, H, N = 2, 8, 9
 CASES_OF_FORMULAS, FORMULAS = 4, 200
+MAX_ARRAYS = 16   # of a kernel
+flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = False
 warnings.filterwarnings('ignore')
 
 
@@ -52,8 +59,9 @@ class Draw:
     """Draws the text of a formula. P(x) is a number that is rounded, so formulas whose result jumps with it are not
     compared there."""
 
-    def __init__(self, seed, scores):
-        self.random, self.scores = random.Random(seed), scores
+    def __init__(self, seed, scores, most=12):
+        """most: the largest number of operations"""
+        self.random, self.scores, self.most = random.Random(seed), scores, most
 
     def one(self, *choices):
         return self.random.choice(choices)
@@ -180,7 +188,7 @@ class Draw:
                         'torch.where(s > P(0.2), s, %s)' % low)
 
     def formula(self):
-        size = self.random.randint(1, 12)
+        size = self.random.randint(1, self.most)
         return self.score(size) if self.scores else self.one(self.truth(size), self.truth(size), self.integer(size - 1))
 
 
@@ -371,8 +379,8 @@ def compare(text, names, scores, s):
     except Exception as error:
         raise Failure('%s\n%s: %s' % (text, type(error).__name__, error)) from error
     with np.errstate(all='ignore'):
-        right = ~sure | (made == value) | (np.abs(made - value) <= 1e-4 * (1 + np.abs(value))) if scores else \
-            ~sure | (made == (value != 0))
+        same = (made == value) | (np.isfinite(value) & (np.abs(made - value) <= 1e-4 * (1 + np.abs(value))))
+        right = ~sure | (same if scores else made == (value != 0))
     if not right.all():
         at = tuple(np.argwhere(~right)[0])
         raise Failure('%s\nat b, h, i, j = %s: %s, PyTorch has %s (%d of %d pairs differ)'
@@ -407,6 +415,69 @@ def translations(first, count):
     check(not wrong, '%s\n%d wrong:\n%s' % (said, len(wrong), '\n'.join(wrong[:40])))
     check(compared > 0.6 * count and np.mean(shares) > 0.8, said)
     return said
+
+
+def together(texts, names, scores):
+    """Returns a function with a formula for each head."""
+    each = [function(text, names, scores) for text in texts]
+
+    def choose(h, *arguments):
+        result = each[0](*arguments)
+        for number, one in enumerate(each[1:], 1):
+            result = torch.where(h == number, one(*arguments), result)
+        return result
+    if scores:
+        return lambda s, b, h, i, j: choose(h, s, b, h, i, j)
+    return lambda b, h, i, j: choose(h, b, h, i, j)
+
+
+def kernel(seed, dtype, most, way=lambda f: f):
+    """Compares a kernel of eight score_mods, and one of eight mask_mods."""
+    names, compared = captured(seed), 0
+    torch.manual_seed(seed)
+    q, k = (torch.randn(B, H, N, 8, dtype=dtype) for _ in range(2))
+    v = torch.eye(N, dtype=dtype).expand(B, H, N, N)
+    s = q.double() @ k.double().transpose(-1, -2) / math.sqrt(8)
+    shift, limit, largest = {torch.float64: (1e-9, 1e-6, 1e4), torch.float32: (3e-6, 1e-3, 50),
+                          torch.bfloat16: (3e-6, 1e-2, 50)}[dtype]
+    for scores in True, False:
+        texts, sure, draw = [], [], Draw(seed, scores, most)
+        while len(texts) < H:
+            text = draw.formula() if scores else '%s.bool()' % draw.truth(5)
+            if len({word for one in (*texts, text) for word in re.findall(r'\w+', one) if word in names}) > MAX_ARRAYS:
+                continue
+            try:
+                expected = wanted(text, names, scores, s, shift)
+                if expected is not None and compare(text, names, scores, s) is not None:
+                    if scores:
+                        expected = expected[0], expected[1] & ((expected[0].abs() < largest) | (expected[0] == -math.inf))
+                    sure.append(expected[1].all(-1)[:, len(texts)])
+                    texts.append(text)
+            except Failure as failure:
+                check(RIGHT.search(str(failure)), failure)
+        made, wants = together(texts, names, scores), []
+        for flex_attention in flex.flex_attention, way(attnc.torch.flex_attention):
+            if scores:
+                wants.append(flex_attention(q, k, v, made))
+            else:
+                wants.append(flex_attention(q, k, v, None, create_block_mask(made, B, H, N, N, device='cpu')))
+        apart = (wants[0] - wants[1]).abs().amax(-1)
+        for number, text in enumerate(texts):
+            wrong = float(torch.where(sure[number], apart[:, number], 0).nan_to_num(9).max())
+            check(wrong <= limit, '%s\nhead %d, %s: differs by %g' % (text, number, dtype, wrong))
+            compared += int(sure[number].sum())
+    check(compared > 0.5 * 2 * B * H * N, '%d rows are compared' % compared)
+
+
+@case
+def kernels(folder):
+    for seed, dtype in (1, torch.float64), (2, torch.float32), (3, torch.bfloat16):
+        kernel(seed, dtype, 12)
+
+
+@case
+def graphs(folder):
+    kernel(4, torch.float64, 5, lambda f: torch.compile(f, fullgraph=True, backend='aot_eager'))
 
 
 def main_of_formulas():

@@ -206,10 +206,10 @@ class _Trace(TorchFunctionMode):
             with self.undisturbed():
                 try:
                     made = func(*args, **kwargs)
+                    if made.dim() == 0 and made.dtype in _ONES and made.device.type == "cpu":
+                        return _constant(self, made.item(), made.dtype)
                 except (TypeError, RuntimeError):  # of symbolic sizes, which the modes of torch.compile take
-                    made = None
-            if isinstance(made, Tensor) and made.dim() == 0 and made.dtype in _ONES and made.device.type == "cpu":
-                return _constant(self, made.item(), made.dtype)
+                    pass
         return func(*args, **kwargs)
 
     @contextlib.contextmanager
@@ -354,6 +354,9 @@ class _Trace(TorchFunctionMode):
         return {"all": masks} if len(masks) > 1 else masks[0]["expr"] if masks else None
 
     def text(self, formula: str, declared: Sequence[_Declared], s: str) -> str:
+        if len(formula) > _LONGEST:
+            raise Untranslatable(f"flex_attention cannot compile a formula whose text has {len(formula)} bytes; that of a "
+                                 f"kernel has at most {_LONGEST}. A value that is used twice is written twice")
         shapes = {name: shape for name, shape, _ in declared}
 
         def subscript(match: re.Match[str]) -> str:
@@ -579,6 +582,7 @@ def _made(trace: _Trace, text: str, operands: Sequence[Symbol], dtype: torch.dty
                           *ends(*(one.ends for one in operands))))
 
 
+_LONGEST = 4096  # bytes of an expression in a spec
 _WHOLE = "\0"  # begins the text of an integer that is used as a real
 
 
@@ -985,7 +989,7 @@ def _where(trace: _Trace, dtype: torch.dtype, condition: Any, a: Any, b: Any) ->
     hidden = _choice(test, left.hidden, right.hidden)
     for one, other, never in ((left, right, "1"), (right, left, "")):
         if other.hidden == "1" or test == never:
-            return dataclasses.replace(_solid(one), hidden=hidden, source=None)
+            return dataclasses.replace(_solid(one), hidden=hidden, source=None, number=None)
     (p, q), (r, s) = left.ends, right.ends
     ends: _Ends = (None, None) if p is None or q is None or r is None or s is None else (min(p, r), max(q, s))
     made = _made(trace, f"({test} ? {{0}} : {{1}})", (left, right), dtype,
