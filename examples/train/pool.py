@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 import traceback
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 from experiments import Run
 
@@ -39,7 +39,8 @@ def _child(run: Run, folder: str, text: str, pipe: Any) -> None:
 
 class _Running:
     def __init__(self, run: Run, folder: str, text: str) -> None:
-        self.run, self.begun, self.step, self.first, self.loss = run, time.monotonic(), 0, -1, float("nan")
+        self.run, self.begun, self.step, self.first = run, time.monotonic(), 0, -1
+        self.loss: Optional[float] = None  # there is none before the first point of the curve
         self.pipe, theirs = multiprocessing.Pipe(False)
         self.process = multiprocessing.get_context("fork").Process(target=_child, args=(run, folder, text, theirs))
         self.process.start()
@@ -139,7 +140,8 @@ class Pool:
             return
         self.spoke, left, one = now, self._left(), next(one for one in self.running if one.step)
         about = "at most" if one.run.until else "about"  # a run may end early
+        loss = "" if one.loss is None else f", loss {one.loss:.4g}"
         said = (f"{self.finished} of {self.total} done, {len(self.running)} running, "
                 f"{'' if left != left else f'{about} {clock(left)} left; '}"
-                f"{one.run.name}: step {one.step} of {one.run.steps}, loss {one.loss:.4g}")
+                f"{one.run.name}: step {one.step} of {one.run.steps}{loss}")
         print(f"\r\033[K{said[:150]}" if terminal else said, end="" if terminal else "\n", file=sys.stderr, flush=True)

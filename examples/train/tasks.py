@@ -141,6 +141,19 @@ class Text(Task):
 # ---- the text
 
 
+def why_not(file: str, length: int) -> str:
+    """Returns why a file cannot be the text for sequences of this length, or ""."""
+    try:
+        bytes_ = os.path.getsize(file)
+        with open(file, "rb"):
+            pass
+    except OSError as error:
+        return str(error.strerror)
+    least = HELD_OUT + 2 * (length + 1)
+    return "" if bytes_ >= least else (f"it has {bytes_} bytes; expected {least} or more, because its last {HELD_OUT} bytes are "
+                                       f"held out and sequences have {length} bytes")
+
+
 def text_file(folder: str) -> str:
     """Makes one file of Python's documentation. Returns its path. The end has every twentieth document, and is not
     trained on."""

@@ -132,6 +132,13 @@ def main() -> int:
     if not text and any(run.task == "text" for run in runs):
         import tasks  # This module imports PyTorch, which --help does not need.
         text = tasks.text_file(folder)
+    lengths = [run.length for run in runs if run.task == "text"]
+    if given.text and lengths:
+        import tasks
+        why = tasks.why_not(text, max(lengths))
+        if why:
+            print(f"train: error: --text {text}: {why}", file=sys.stderr)
+            return 1
     left = [run for run in runs if not results.record_of(folder, run.name).get("done")]
     print(f"runs: {len(runs)}, of which {len(runs) - len(left)} were done before; results: {folder}", file=sys.stderr)
     compile_kernels(left, given.jobs)

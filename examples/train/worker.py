@@ -8,7 +8,7 @@ import math
 import os
 import statistics
 import time
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 from torch import nn
@@ -24,7 +24,7 @@ from variants import square
 SAVES_EVERY = 30.0  # the seconds between two checkpoints
 SAMPLES = 10         # the number of batches whose losses are averaged for one point of the curve
 LEARNED = 0.1        # below this loss, the next task begins
-Tell = Callable[[int, float], None]
+Tell = Callable[[int, Optional[float]], None]  # the step, and the last point of the curve if there is one
 
 
 class Missing(Exception):
@@ -211,7 +211,7 @@ def _train(ranks: Ranks, run: Run, folder: str, text: str, is_stopped: Callable[
            tell: Tell = lambda step, loss: None) -> bool:
     at = Training(run, folder, text, ranks)
     saved = told = time.monotonic()
-    loss = at.curve[-1]["loss"] if at.curve else math.nan
+    loss = at.curve[-1]["loss"] if at.curve else None
     while at.step < run.steps:
         at.one()
         if run.evaluates(at.step):

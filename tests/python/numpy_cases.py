@@ -1,6 +1,7 @@
 """Tests the package with only NumPy. Results are compared with definitions.py."""
 import copy
 import ctypes
+import mmap
 import os
 import pickle
 import signal
@@ -462,7 +463,7 @@ def states_are_copied(folder):
     for other, its_pages in kept:
         check(other.pages is its_pages and its_pages is not pages and other.table is not table, 'pages are shared')
         close(other.extend(*two), wanted, 0, 'a state in pages')
-    mine = attnc.Pages(2, memory=np.zeros(2 * made.page_bytes(4, 2), 'u1'))
+    mine = attnc.Pages(2, memory=mmap.mmap(-1, 2 * made.page_bytes(4, 2)))
     for function in copy.copy, copy.deepcopy, pickle.dumps:
         refuses(lambda: function(mine), TypeError, 'pages in memory of the caller cannot be copied or pickled: …')
 

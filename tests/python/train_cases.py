@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import types
 
 from common import *
 
@@ -77,6 +78,28 @@ def a_run_that_stops_goes_on_as_if_it_had_not(folder):
     check(len(straight) == 6, 'points: %s' % straight)
     check(straight == curve(os.path.join(folder, 'stopped'), run, stops=(7, 26)), 'another curve after two stops')
     check(straight != curve(os.path.join(folder, 'seed'), one(seed=2)), 'another seed has the same curve')
+
+
+@case
+def texts_that_are_too_short(folder):
+    small = os.path.join(folder, 'small')
+    with open(small, 'wb') as file: file.write(b'short')
+    for path, says in (small, 'it has 5 bytes; expected 263170 or more'), (folder + '/none', 'No such file or directory'), (
+            folder, 'Is a directory'):
+        status, out, err = say(folder, 'text', '--only', 'text/softmax/512/1', '--text', path)
+        check(status == 1 and 'train: error: --text %s: %s' % (path, says) in err and 'Traceback' not in err, err)
+
+
+@case
+def a_loss_is_said_when_it_is_known(folder):
+    import worker
+    told, run = [], one()   # the clock goes on by a second at each look
+    usual, worker.time = worker.time, types.SimpleNamespace(**{**vars(worker.time), 'monotonic': iter(range(100000)).__next__})
+    try:
+        worker.train(run, folder, '', lambda: False, lambda *at: told.append(at))
+    finally:
+        worker.time = usual
+    check([loss is None for _, loss in told] == [step < 10 for step, _ in told] and told[0][0] == 1, told)
 
 
 @case

@@ -177,7 +177,8 @@ class _Array:
                 strides[axis] = strides[axis + 1] * max(self.shape[axis + 1], 1)
         self.strides = strides
         if self.dtype in _BYTES and 0 not in self.shape and self.address % _BYTES[self.dtype]:
-            raise Misaligned(f"{name} is not aligned: its address must be a multiple of the size of an element")
+            kind = ValueError if writable else Misaligned  # a result cannot be copied
+            raise kind(f"{name} is not aligned: its address must be a multiple of the size of an element")
 
     def _from_interface(self, name: str, value: Any, writable: bool) -> list[int] | None:
         interface = value.__array_interface__
