@@ -317,8 +317,7 @@ static void sweep(struct graph *g, bool arrays)
     for (int o = 0; o < g->outputs; o++) number[g->output[o].value] = 1;
     for (int v = 0; v < g->values; v++) { /* Parameters that expressions read by name stay. */
         const enum graph_op op = g->value[v].op;
-        number[v] |= g->value[v].integers || g->value[v].by_name ||
-                     (arrays && (op == GRAPH_INPUT || op == GRAPH_PARAM));
+        number[v] |= graph_is_named(&g->value[v]) || (arrays && (op == GRAPH_INPUT || op == GRAPH_PARAM));
     }
     for (int v = g->values - 1; v >= 0; v--) {
         if (!number[v]) continue;
@@ -349,6 +348,11 @@ void graph_sweep_computed(struct graph *g)
     sweep(g, true);
 }
 
+bool graph_is_named(const struct value *v)
+{
+    return v->integers || v->by_name || v->hides;
+}
+
 int graph_summed(const struct value *v)
 {
     if (v->op == GRAPH_SOLVE) return v->operands < SOLVE_KEYS + 1 ? v->operands : SOLVE_KEYS + 1;
@@ -358,10 +362,11 @@ int graph_summed(const struct value *v)
 bool graph_value_equal(const struct value *a, const struct value *b)
 {
     if (a->op != b->op || a->origin != b->origin || a->integers != b->integers || a->bytes != b->bytes ||
-        a->by_name != b->by_name || a->stored != b->stored || a->sums != b->sums || a->within.row != b->within.row ||
-        a->rank != b->rank || a->operands != b->operands || a->expr != b->expr || a->fold != b->fold ||
-        memcmp(&a->init, &b->init, sizeof a->init) != 0 || a->where != b->where || a->online != b->online ||
-        a->power != b->power || a->keep != b->keep || a->data != b->data || a->backward != b->backward)
+        a->by_name != b->by_name || a->hides != b->hides || a->stored != b->stored || a->sums != b->sums ||
+        a->within.row != b->within.row || a->rank != b->rank || a->operands != b->operands || a->expr != b->expr ||
+        a->fold != b->fold || memcmp(&a->init, &b->init, sizeof a->init) != 0 || a->where != b->where ||
+        a->online != b->online || a->power != b->power || a->keep != b->keep || a->data != b->data ||
+        a->backward != b->backward)
         return false;
     if ((a->name || b->name) && (!a->name || !b->name || strcmp(a->name, b->name) != 0)) return false;
     if ((a->within.of || b->within.of) && (!a->within.of || !b->within.of || strcmp(a->within.of, b->within.of) != 0))

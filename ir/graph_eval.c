@@ -388,9 +388,9 @@ static void eval_value(struct evaluation *e, int number, const struct tensor *in
     case GRAPH_REDUCE: eval_fold(e, number, out); break;
     case GRAPH_SOLVE: eval_solve(e, number, out); break;
     }
-    if (v->integers || v->by_name) {
+    if (graph_is_named(v)) {
         const int64_t length = v->rank ? e->size[v->axes[v->rank - 1]] : 1;
-        ids_add(&e->ids, v->name, out, size / length, length);
+        ids_add(&e->ids, v->name, out, size / length, length, !v->integers);
     }
     if (e->ids.outside)
         fail(e, arena_printf(e->module->arena, "%%%d reads a row beyond the end of an integer parameter", number));
@@ -414,12 +414,12 @@ static const char *evaluate(const struct graph *g, const struct problem_size *si
         for (int k = 0; k < g->value[v].operands; k++) last_use[g->value[v].operand[k].of] = v;
     /* Parameters that any expression may read by name come first. */
     for (int v = 0; v < g->values && !e.error; v++) {
-        if (!g->value[v].integers && !g->value[v].by_name) continue;
+        if (!graph_is_named(&g->value[v])) continue;
         last_use[v] = g->values;
         eval_value(&e, v, in, count);
     }
     for (int v = 0; v < g->values && !e.error; v++) {
-        if (!g->value[v].integers && !g->value[v].by_name) eval_value(&e, v, in, count);
+        if (!graph_is_named(&g->value[v])) eval_value(&e, v, in, count);
         for (int u = 0; u <= v; u++)
             if (last_use[u] <= v && !graph_is_output(g, u)) {
                 free(e.data[u]);

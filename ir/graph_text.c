@@ -42,6 +42,7 @@ static void print_value(const struct graph *g, int number, struct text *out)
     if (v->origin != ORIGIN_LEARNED) text_add(out, "%s ", origin_name(v->origin));
     if (v->integers) text_add(out, "%s ", dtype_name(v->bytes ? DTYPE_U8 : DTYPE_I32));
     if (v->by_name) text_add(out, "by_name ");
+    if (v->hides) text_add(out, "hides ");
     if (v->stored) text_add(out, "%s ", dtype_name(v->stored));
     if (v->sums) text_add(out, "sums ");
     if (v->backward) text_add(out, "backward ");
@@ -159,7 +160,8 @@ static void read_value(struct reader *r, struct graph *g)
     const bool given = made == GRAPH_PARAM && origin == ORIGIN_LEARNED,
                bytes = given && reader_take(r, dtype_name(DTYPE_U8)),
                integers = bytes || (given && reader_take(r, dtype_name(DTYPE_I32))),
-               by_name = given && !integers && reader_take(r, "by_name");
+               by_name = given && !integers && reader_take(r, "by_name"),
+               hides = given && !integers && reader_take(r, "hides");
     const enum dtype stored = made == GRAPH_INPUT || (given && !integers) ? read_stored(r) : DTYPE_F32;
     const bool sums = made == GRAPH_INPUT && reader_take(r, "sums"),
                backward = made == GRAPH_SOLVE && reader_take(r, "backward");
@@ -186,6 +188,7 @@ static void read_value(struct reader *r, struct graph *g)
         g->value[number].integers = integers;
         g->value[number].bytes = bytes;
         g->value[number].by_name = by_name;
+        g->value[number].hides = hides;
         g->value[number].stored = stored;
         return;
     case GRAPH_TABLE:

@@ -52,8 +52,8 @@ static const char *named_check(const struct graph *g, int number)
             return arena_printf(m->arena, "%%%d is called '%s' too", u, v->name);
     if (v->integers && (v->op != GRAPH_PARAM || v->origin != ORIGIN_LEARNED)) return "integers must be a parameter";
     if (v->bytes && !v->integers) return "only integers can be bytes";
-    if (v->by_name && (v->op != GRAPH_PARAM || v->origin != ORIGIN_LEARNED || v->integers))
-        return "only a real parameter of the caller can have 'by_name'";
+    if ((v->by_name || v->hides) && (v->op != GRAPH_PARAM || v->origin != ORIGIN_LEARNED || v->integers))
+        return "only a real parameter of the caller can have 'by_name' or 'hides'";
     if (v->sums && (v->op != GRAPH_INPUT || v->rank < 1 || m->axis[v->axes[v->rank - 1]].source != SIZE_CONSTANT))
         return "only an input with a constant last axis can have 'sums'";
     const bool given_reals = v->op == GRAPH_PARAM && v->origin == ORIGIN_LEARNED && !v->integers;
@@ -175,8 +175,7 @@ static bool has_ids(const void *program, const char *name)
 {
     const struct graph *g = program;
     for (int v = 0; v < g->values; v++)
-        if ((g->value[v].integers || g->value[v].by_name) && g->value[v].name && strcmp(g->value[v].name, name) == 0)
-            return true;
+        if (graph_is_named(&g->value[v]) && g->value[v].name && strcmp(g->value[v].name, name) == 0) return true;
     return false;
 }
 

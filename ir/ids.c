@@ -2,37 +2,54 @@
    other. An array is read as rows of its last axis. */
 #include "ir.h"
 
+#include <math.h>
 #include <string.h>
 
-void ids_add(struct ids *ids, const char *name, const double *data, int64_t rows, int64_t length)
+void ids_add(struct ids *ids, const char *name, const double *data, int64_t rows, int64_t length, bool real)
 {
     if (ids->arrays == MAX_IDS) return;
     ids->array[ids->arrays].name = name;
     ids->array[ids->arrays].data = data;
     ids->array[ids->arrays].rows = rows;
+    ids->array[ids->arrays].real = real;
     ids->array[ids->arrays++].length = length;
 }
 
-const double *ids_row(struct ids *ids, const char *name, int64_t row, int64_t *length)
+/* Returns a row of array k. Returns NULL if the array or the row does not exist. */
+static const double *row_of(struct ids *ids, int k, int64_t row)
 {
-    int k = 0;
-    while (ids && k < ids->arrays && strcmp(ids->array[k].name, name) != 0) k++;
     if (!ids || k == ids->arrays) return NULL;
     if (row >= 0 && ids->array[k].repeats) row %= ids->array[k].rows;
     if (row < 0 || row >= ids->array[k].rows) {
         ids->outside = true;
         return NULL;
     }
-    *length = ids->array[k].length;
-    return ids->array[k].data + row * *length;
+    return ids->array[k].data + row * ids->array[k].length;
+}
+
+static int find(const struct ids *ids, const char *name)
+{
+    int k = 0;
+    while (ids && k < ids->arrays && strcmp(ids->array[k].name, name) != 0) k++;
+    return k;
+}
+
+const double *ids_row(struct ids *ids, const char *name, int64_t row, int64_t *length)
+{
+    const int k = find(ids, name);
+    const double *const data = row_of(ids, k, row);
+    if (data) *length = ids->array[k].length;
+    return data;
 }
 
 int64_t ids_read(struct ids *ids, const char *name, int64_t row, int64_t x)
 {
-    int64_t length;
     if (x < 0) return INT64_MIN;
-    const double *const data = ids_row(ids, name, row, &length);
-    return data ? (int64_t)data[x < length ? x : length - 1] : 0;
+    const int k = find(ids, name);
+    const double *const data = row_of(ids, k, row);
+    if (!data) return 0;
+    const double element = data[x < ids->array[k].length ? x : ids->array[k].length - 1];
+    return ids->array[k].real ? element != -INFINITY : (int64_t)element;
 }
 
 double ids_real(struct ids *ids, const char *name, int64_t row, int64_t x)

@@ -273,10 +273,11 @@ struct ids {
         const double *data;
         int64_t rows, length;
         bool repeats; /* if true, row k + rows equals row k */
+        bool real;    /* if true, EXPR_ID reads 0 for -inf, and 1 for any other element */
     } array[MAX_IDS];
     bool outside; /* true after an expression has read a row that does not exist */
 };
-void ids_add(struct ids *ids, const char *name, const double *data, int64_t rows, int64_t length);
+void ids_add(struct ids *ids, const char *name, const double *data, int64_t rows, int64_t length, bool real);
 /* Returns a row of the integer parameter and sets *length. Returns NULL if the parameter or the row does not exist. */
 const double *ids_row(struct ids *ids, const char *name, int64_t row, int64_t *length);
 /* ids_read returns element x of a row. ids_extreme returns the largest element of several rows, or the smallest one
@@ -464,6 +465,9 @@ struct value {
     bool integers;
     bool bytes;   /* if true, the integer elements are stored as U8 */
     bool by_name; /* used by a real PARAM: if true, EXPR_ELEMENT may read elements, by the parameter's name */
+    /* Used by a real PARAM. If true, the elements of -inf hide pairs: EXPR_ID reads 0 for -inf, and 1 for any other
+       element. */
+    bool hides;
     /* Used by INPUT. If true, the elements are sums that another program of the kernel computes. */
     bool sums;
     /* The type in memory. F32 means the type of the module for an INPUT, and that of sums for a PARAM. The type of a
@@ -577,6 +581,8 @@ int64_t graph_constant_elements(const struct graph *g, int v);
 /* Returns the number of operands that a REDUCE or CONTRACT sums, which is 1 or 2. For a SOLVE, returns the number of
    operands that `keep` does not use. Any operands after these belong to `keep`. */
 int graph_summed(const struct value *v);
+/* Whether expressions may read elements of a parameter by its name. */
+bool graph_is_named(const struct value *v);
 /* Returns the number of operands that refer to value v, plus 1 if v is an output. */
 int graph_uses(const struct graph *g, int v);
 bool graph_value_equal(const struct value *a, const struct value *b); /* a and b must belong to one module */
@@ -673,6 +679,7 @@ struct array {
     int64_t remembered;
     int lane, other;
     bool by_name; /* used by PARAM: if true, EXPR_ELEMENT may read elements, by the array's name */
+    bool hides;   /* used by a real PARAM: if true, EXPR_ID reads 0 for an element of -inf, and 1 for any other */
     /* Used by INPUT and OUTPUT. If true, the elements are sums in the workspace. One program of a call computes
        them and another program reads them. Rows of queries are padded to whole vectors. */
     bool sums;
@@ -809,6 +816,8 @@ struct loops {
 struct loops *loops_new(struct module *m);
 struct loops *loops_copy(const struct loops *l);
 int loops_array(struct loops *l, struct array array);
+/* Whether expressions may read elements of an array by its name. */
+bool array_is_named(const struct array *a);
 /* Returns a new array name. It is `wanted`, or `wanted` with a number, such as "sum_2". */
 const char *loops_unused_name(const struct loops *l, const char *wanted);
 struct stmt *stmt_new(struct loops *l, int op);

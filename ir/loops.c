@@ -24,6 +24,11 @@ int loops_array(struct loops *l, struct array array)
     return l->arrays++;
 }
 
+bool array_is_named(const struct array *a)
+{
+    return dtype_is_integer(a->dtype) || a->by_name || a->hides;
+}
+
 const char *loops_unused_name(const struct loops *l, const char *wanted)
 {
     const size_t length = strlen(wanted);

@@ -685,8 +685,8 @@ static void prepare_array(struct machine *e, int number, const struct tensor *in
         for (int64_t n = 0; n < elements; n++) data[n] = unwritten();
     if (a->kind == ARRAY_TABLE) memcpy(data, a->data, (size_t)elements * sizeof *data);
     const int64_t length = a->rank ? e->extent[number][a->rank - 1] : 1;
-    const bool by_name = dtype_is_integer(a->dtype) || a->by_name;
-    if (by_name && given && !e->error) ids_add(&e->ids, a->name, data, elements / length, length);
+    if (array_is_named(a) && given && !e->error)
+        ids_add(&e->ids, a->name, data, elements / length, length, !dtype_is_integer(a->dtype));
 }
 
 static void give_output(struct machine *e, double *out)

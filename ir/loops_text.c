@@ -237,6 +237,7 @@ static void print_array(const struct loops *l, const struct array *a, struct tex
     } else
         axes_print(l->module, a->rank, a->axes, out);
     if (a->by_name) text_add(out, " by_name");
+    if (a->hides) text_add(out, " hides");
     if (a->sums) text_add(out, " sums");
     within_print(l->module, &a->within, out);
     if (a->kind == ARRAY_TABLE) {
@@ -330,6 +331,7 @@ static void read_array(struct reader *r, struct loops *l)
     else
         reader_axes(r, &a.rank, a.axes);
     a.by_name = a.kind == ARRAY_PARAM && reader_take(r, "by_name");
+    a.hides = a.kind == ARRAY_PARAM && reader_take(r, "hides");
     a.sums = (a.kind == ARRAY_INPUT || a.kind == ARRAY_OUTPUT) && reader_take(r, "sums");
     if (a.kind == ARRAY_INPUT && !a.sums) a.within = within_read(r);
     if (a.kind == ARRAY_TABLE) a.data = reader_table(r, a.rank, a.axes);

@@ -67,8 +67,8 @@ static const char *array_check(const struct scope *c, int number)
     const char *wrong = axes_check(m, a->rank, a->axes);
     if (wrong) return wrong;
     if (dtype_is_integer(a->dtype) && a->kind != ARRAY_PARAM) return "integers must be a parameter";
-    if (a->by_name && (a->kind != ARRAY_PARAM || dtype_is_integer(a->dtype)))
-        return "only a real parameter can have 'by_name'";
+    if ((a->by_name || a->hides) && (a->kind != ARRAY_PARAM || dtype_is_integer(a->dtype)))
+        return "only a real parameter can have 'by_name' or 'hides'";
     if (a->kind == ARRAY_TABLE && !a->data) return "it has no data";
     if (a->sums &&
         (a->dtype != dtype_of_sums(m->dtype) || a->rank < 1 || m->axis[a->axes[a->rank - 1]].source != SIZE_CONSTANT))
@@ -414,8 +414,7 @@ static bool has_ids(const void *program, const char *name)
 {
     const struct loops *l = program;
     for (int a = 0; a < l->arrays; a++)
-        if ((dtype_is_integer(l->array[a].dtype) || l->array[a].by_name) && strcmp(l->array[a].name, name) == 0)
-            return true;
+        if (array_is_named(&l->array[a]) && strcmp(l->array[a].name, name) == 0) return true;
     return false;
 }
 

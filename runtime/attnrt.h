@@ -520,6 +520,10 @@ int attn_tiles_check(const struct attn_mask_tiles *table, int rank, const int64_
 /* Used by kernels. Makes the tiles of one strip, which has `rows` rows. `row` and `column` are strides. */
 void attn_tiles_of_strip(const uint8_t *mask, int64_t rows, int64_t columns, int64_t row, int64_t column,
                          uint8_t *tile);
+/* Used by kernels. The same for reals of type F32, F64, F16 or BF16 from element `at` on, of which -inf hides a pair.
+ */
+void attn_tiles_of_reals(enum attn_dtype dtype, const void *reals, int64_t at, int64_t rows, int64_t columns,
+                         int64_t row, int64_t column, uint8_t *tile);
 
 /* Says which tokens of a tree are on the path to each token, for a mask of drafts such as
    j < base[b] || ancestors[b][row][j - base[b]].

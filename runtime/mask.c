@@ -72,6 +72,61 @@ void attn_tiles_of_strip(const uint8_t *mask, int64_t rows, int64_t columns, int
     }
 }
 
+/* These functions return the byte of a row of a tile, of numbers given by their bits. `hidden` has the bits of -inf. */
+static uint8_t row_of_16_bits(const uint16_t *x, uint16_t hidden, int64_t columns, int64_t column)
+{
+    uint16_t some = 0, some_not = 0;
+    for (int64_t k = 0; k < columns; k++) {
+        const uint16_t hides = x[k * column] == hidden;
+        some |= hides ^ 1;
+        some_not |= hides;
+    }
+    return (uint8_t)((some ? ATTN_TILE_SOME : 0) | (some_not ? ATTN_TILE_SOME_NOT : 0));
+}
+
+static uint8_t row_of_32_bits(const uint32_t *x, uint32_t hidden, int64_t columns, int64_t column)
+{
+    uint32_t some = 0, some_not = 0;
+    for (int64_t k = 0; k < columns; k++) {
+        const uint32_t hides = x[k * column] == hidden;
+        some |= hides ^ 1;
+        some_not |= hides;
+    }
+    return (uint8_t)((some ? ATTN_TILE_SOME : 0) | (some_not ? ATTN_TILE_SOME_NOT : 0));
+}
+
+static uint8_t row_of_64_bits(const uint64_t *x, uint64_t hidden, int64_t columns, int64_t column)
+{
+    uint64_t some = 0, some_not = 0;
+    for (int64_t k = 0; k < columns; k++) {
+        const uint64_t hides = x[k * column] == hidden;
+        some |= hides ^ 1;
+        some_not |= hides;
+    }
+    return (uint8_t)((some ? ATTN_TILE_SOME : 0) | (some_not ? ATTN_TILE_SOME_NOT : 0));
+}
+
+void attn_tiles_of_reals(enum attn_dtype dtype, const void *reals, int64_t at, int64_t rows, int64_t columns,
+                         int64_t row, int64_t column, uint8_t *tile)
+{
+    enum { COLUMNS = ATTN_TILE_COLUMNS, BOTH = ATTN_TILE_SOME | ATTN_TILE_SOME_NOT };
+    if (row == 0) rows = rows > 0; /* all rows are the same */
+    for (int64_t first = 0; first < columns; first += COLUMNS, tile++) {
+        const int64_t width = columns - first < COLUMNS ? columns - first : COLUMNS;
+        *tile = 0;
+        for (int64_t r = 0; r < rows && *tile != BOTH; r++) {
+            const int64_t x = at + r * row + first * column;
+            if (dtype == ATTN_F32)
+                *tile |= row_of_32_bits((const uint32_t *)reals + x, 0xff800000, width, column);
+            else if (dtype == ATTN_F64)
+                *tile |= row_of_64_bits((const uint64_t *)reals + x, UINT64_C(0xfff0000000000000), width, column);
+            else
+                *tile |= row_of_16_bits((const uint16_t *)reals + x, dtype == ATTN_F16 ? 0xfc00 : 0xff80, width,
+                                        column);
+        }
+    }
+}
+
 /* Writes the sizes of a mask's axes, with axes of size 1 first, to size[0] … size[3]. Returns 0 or an error. */
 static int sizes_of_mask(int rank, const int64_t *shape, int64_t *size)
 {

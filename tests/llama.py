@@ -107,23 +107,40 @@ def draw_mask(rng, kind, sequences, heads, n_q, n_k):
     if kind == 'window': seen = seen & (i - j < 40)
     if kind == 'scattered': seen = rng.random((sequences, 1, n_q, n_k)) < 0.5
     if kind == 'by-head': seen = rng.random((1, heads, n_q, n_k)) < 0.5
+    if kind.startswith('holes'):
+        seen = rng.random((sequences, heads if kind == 'holes-by-head' else 1, n_q, n_k)) < 0.5
+        seen[..., HIDDEN] = False                # from every query, so their keys and values may be anything
+        seen[..., 2::5, :] = False               # rows that see no key
     mask = np.where(seen.reshape((1,) * (4 - seen.ndim) + seen.shape), 0, -np.inf)
-    if kind == 'alibi': mask = np.where(mask == 0, -np.abs(i - j), -np.inf)
+    if kind == 'holes-numbers': mask = np.where(mask == 0, rng.standard_normal(mask.shape), mask)
+    if kind == 'holes-numbers': mask[..., 1::5, ::2] = np.where(mask[..., 1::5, ::2] > -np.inf, -65504, -np.inf)
+    if kind == 'alibi' or kind == 'holes-alibi': mask = np.where(mask == 0, -np.abs(i - j), -np.inf)
     if kind == 'unseen': mask[..., ::3, :] = -np.inf
     return mask.astype(np.float16)
 
 
-def flash(backends, kind, size):
-    """Draws some problems for keys of one type and size."""
+PLAIN = ((None, 0, False, (1, 4, 4, 1, 1)), ('causal', 0, False, (1, 6, 2, 150, 150)),
+         ('causal', 0, True, (2, 4, 1, 1, 333)), ('window', 5.0, False, (1, 2, 1, 70, 200)),
+         ('alibi', 0, False, (1, 12, 4, 33, 100)), ('scattered', 0, True, (2, 4, 2, 19, 260)),
+         ('by-head', 3.0, False, (1, 2, 2, 17, 65)), ('unseen', 0, False, (2, 4, 2, 4, 40)),
+         ('alibi', 9.0, False, (1, 3, 3, 5, 500)))
+HIDDEN = slice(3, None, 7)                       # keys that masks with holes hide
+# kinds of masks, caps, sinks, shapes, and the columns and rows that a mask has more than the problem
+HOSTILE = (('holes', 0, False, (2, 4, 2, 19, 260), 0, 0), ('holes', 0, True, (1, 4, 2, 6, 65), 0, 58),
+           ('holes', 5.0, False, (2, 2, 1, 40, 130), 0, 24), ('holes', 0, False, (3, 4, 1, 1, 300), 0, 31),
+           ('holes-by-head', 0, False, (1, 4, 2, 33, 100), 0, 0), ('holes-by-head', 3.0, True, (2, 2, 2, 7, 90), 38, 57),
+           ('holes-numbers', 0, False, (2, 4, 2, 21, 140), 0, 0), ('holes-numbers', 7.0, False, (1, 4, 1, 9, 70), 5, 3),
+           ('holes-alibi', 0, False, (1, 12, 4, 33, 100), 0, 0), ('holes-alibi', 9.0, True, (2, 3, 3, 5, 200), 56, 0),
+           ('causal', 0, False, (1, 6, 2, 150, 150), 90, 10), ('scattered', 0, False, (1, 2, 1, 3, 64), 200000, 1),
+           ('unseen', 0, False, (2, 4, 2, 16, 40), 24, 16))
+
+
+def flash(backends, kind, size, cases=PLAIN):
+    """Draws some problems for keys of one type and size. Hidden keys and values are infinite or NaN, if they can be."""
     rng = np.random.default_rng(size)
     said = []
     value = 512 if size == 576 else size
-    for mask_kind, cap, sink, shape in (
-            (None, 0, False, (1, 4, 4, 1, 1)), ('causal', 0, False, (1, 6, 2, 150, 150)),
-            ('causal', 0, True, (2, 4, 1, 1, 333)), ('window', 5.0, False, (1, 2, 1, 70, 200)),
-            ('alibi', 0, False, (1, 12, 4, 33, 100)), ('scattered', 0, True, (2, 4, 2, 19, 260)),
-            ('by-head', 3.0, False, (1, 2, 2, 17, 65)), ('unseen', 0, False, (2, 4, 2, 4, 40)),
-            ('alibi', 9.0, False, (1, 3, 3, 5, 500))):
+    for mask_kind, cap, sink, shape, *wider in cases:
         sequences, heads, kv_heads, n_q, n_k = shape
         if size == 576: kv_heads, cap = 1, 0   # MLA
         q = rng.standard_normal((sequences, heads, n_q, size))
@@ -131,9 +148,19 @@ def flash(backends, kind, size):
         k, v = (g.values(rng.standard_normal((sequences, kv_heads, n_k, n)), kind) for n in (size, value))
         mask = draw_mask(rng, mask_kind, sequences, heads, n_q, n_k)
         sinks = rng.standard_normal(heads) * 2 if sink else None
-        max_bias, scale = 8.0 if mask_kind == 'alibi' else 0.0, size ** -0.5
+        max_bias, scale = 8.0 if mask_kind and 'alibi' in mask_kind else 0.0, size ** -0.5
+        expected = attention(q.astype(np.float32), k, v, mask, scale, max_bias, cap, sinks)
+        if wider and mask_kind.startswith('holes'):
+            for x, filled in (k, (np.nan, np.inf, -np.inf)), (v, (np.inf, np.nan)):
+                for n, one in enumerate(filled): x[:, :, HIDDEN][:, :, n::len(filled)] = one
+        if wider:
+            more = rng.standard_normal((*mask.shape[:2], n_q + wider[1], n_k + wider[0])).astype(np.float16)
+            more[..., :n_q, :n_k] = mask
+            mask = more
         shared = size == 576 and n_q != 17   # values are the beginning of the keys
-        if shared: v = k[..., :value]
+        if shared:
+            v = k[..., :value]
+            expected = attention(q.astype(np.float32), k, v, mask, scale, max_bias, cap, sinks)
 
         # Rows of all heads of a token are neighbours, as in the caches of llama.cpp.
         tq, tk = (g.permute(g.tensor(x.transpose(0, 2, 1, 3), t), 0, 2, 1, 3) for x, t in ((q, 'f32'), (k, kind)))
@@ -146,7 +173,6 @@ def flash(backends, kind, size):
         out = backends.ggml('ggml_flash_attn_ext', P, P, P, P, P, P, F, F, F)(
             g.context, tq, tk, tv, tm, scale, max_bias, cap)
         if sink: backends.ggml('ggml_flash_attn_ext_add_sinks', None, P, P)(out, g.tensor(sinks))
-        expected = attention(q.astype(np.float32), k, v, mask, scale, max_bias, cap, sinks)
         try:
             said.append(backends.compare(size, g, out, expected, EPSILON))
         except Exception as error:
@@ -227,6 +253,7 @@ def main():
     for size, kinds in SIZES.items():
         for kind in kinds:
             suite.case('flash-%s-%d' % (kind, size), lambda folder, *which: flash(backends(), *which), kind, size)
+    suite.case('hidden', lambda folder: flash(backends(), 'f16', CAPPED, HOSTILE))
     suite.case('delta', lambda folder: delta(backends(), False))
     suite.case('delta-channels', lambda folder: delta(backends(), True))
     suite.case('scan', lambda folder: scan(backends()))

@@ -346,8 +346,9 @@ struct kernel_array {
     bool strided;        /* callers may pass the strides of its axes. This holds for parameters under `arrays:` */
     bool compared; /* it has an integer per key of a sequence, and a region compares the integers of two positions */
     bool of_terms; /* it is a parameter that only the terms of prefix sums read */
-    bool tiled;    /* it has a truth value per pair, which a region reads. Each call makes a table of its tiles */
-    const char *table; /* the name of the table of its tiles in struct NAME_params, or NULL if it is not tiled */
+    bool tiled;    /* a region reads whether it shows a pair. Each call makes a table of its tiles */
+    bool hides;    /* it has reals, and a region reads which of them are not -inf */
+    const char *table; /* the name of the table of its tiles in struct NAME_params, or NULL if callers give none */
     bool shared;       /* it may have fewer heads than other arrays: problem.key_heads */
     enum array_role role;
     bool learned;        /* it is a parameter that has a gradient */

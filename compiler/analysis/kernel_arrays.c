@@ -201,7 +201,7 @@ static void describe(struct kernel_array *a, struct arena *arena)
     a->identifier = a->declared ? arena_printf(arena, "%s_array", a->member) : a->member;
     a->role = role_of(a);
     a->learned = a->place == PLACE_PARAMS && a->origin == ORIGIN_LEARNED && !dtype_is_integer(a->dtype);
-    a->rows = !dtype_is_integer(a->dtype) && rows_of_tokens(a);
+    a->rows = !dtype_is_integer(a->dtype) && !a->hides && rows_of_tokens(a);
     a->integer_rows = a->declared && dtype_is_integer(a->dtype) && rows_of_tokens(a);
     a->strided = a->declared && a->place == PLACE_PARAMS && a->rank > 0;
     if (a->rows)
@@ -279,10 +279,10 @@ static bool is_read(const struct expr *e, const char *name)
     return false;
 }
 
-/* Whether a region reads the parameter of truth values, and the parameter's last two axes are queries or keys. */
+/* Whether a region asks which pairs the parameter shows, and the parameter's last two axes are queries or keys. */
 static bool is_tiled(const struct graph *g, const struct value *param)
 {
-    if (!param->bytes || param->rank < 2) return false;
+    if ((!param->bytes && !param->hides) || param->rank < 2) return false;
     for (int k = param->rank - 2; k < param->rank; k++) {
         const enum size_source source = g->module->axis[param->axes[k]].source;
         if (source != SIZE_N_Q && source != SIZE_N_K) return false;
@@ -393,6 +393,7 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
                                    .compared = compares_ids(source, value),
                                    .of_terms = !value->integers && only_in_terms(source, v),
                                    .tiled = is_tiled(source, value),
+                                   .hides = value->hides,
                                    .gradient_of = -1,
                                    .origin = value->origin,
                                    .initial = value->initial};
@@ -403,7 +404,8 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
     for (int n = FIXED; n < all->count; n++) all->array[n].appended = all->array[n].dtype;
     for (int n = 0; n < all->count; n++) describe(&all->array[n], arena);
     for (int n = 0; n < all->count; n++)
-        if (all->array[n].tiled) all->array[n].table = name_of_table(arena, all, &all->array[n]);
+        if (all->array[n].tiled && all->array[n].dtype == DTYPE_U8)
+            all->array[n].table = name_of_table(arena, all, &all->array[n]);
     for (int n = 0, given = all->count; n < given; n++) {
         if (!all->array[n].learned) continue;
         struct kernel_array *const a = &all->array[all->count++];
@@ -415,8 +417,8 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
         a->access[ENTRY_BACKWARD] = ACCESS_WANTED;
         a->gradient_of = n;
         a->dtype = a->appended = real;
-        a->learned = a->rows = a->strided = false;
-        a->strides = NULL;
+        a->learned = a->rows = a->strided = a->tiled = a->hides = false;
+        a->strides = a->table = NULL;
     }
     return all;
 }

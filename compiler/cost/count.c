@@ -597,17 +597,17 @@ static void make_ids(struct counter *x)
     *half = (double)(x->size->n_k / 2);
     for (int n = 0; n < x->g->values; n++) {
         const struct value *v = &x->g->value[n];
-        if (!v->integers) continue;
+        if (!v->integers && !v->hides) continue;
         const int last = v->rank ? v->axes[v->rank - 1] : -1, blocks = axis_of_lists(x->g, v);
-        if (v->bytes)
-            ids_add(&x->ids, v->name, one, 1, 1);
+        if (v->bytes || v->hides)
+            ids_add(&x->ids, v->name, one, 1, 1, false);
         else if (blocks >= 0)
             ids_add(&x->ids, v->name, make_lists(x, x->extent[blocks], x->extent[last], x->m->axis[blocks].extent),
-                    x->extent[blocks], x->extent[last]);
+                    x->extent[blocks], x->extent[last], false);
         else if (last >= 0 && x->m->axis[last].source == SIZE_N_K)
-            ids_add(&x->ids, v->name, make_documents(x), 1, x->size->n_k);
+            ids_add(&x->ids, v->name, make_documents(x), 1, x->size->n_k, false);
         else
-            ids_add(&x->ids, v->name, half, 1, 1);
+            ids_add(&x->ids, v->name, half, 1, 1, false);
     }
     for (int k = 0; k < x->ids.arrays; k++) x->ids.array[k].repeats = true;
 }

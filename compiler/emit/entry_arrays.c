@@ -205,20 +205,24 @@ const char *emit_sizes_of(struct arena *arena, const struct kernel_array *a)
 void emit_set_tiles(struct template_names *t, const struct kernel_arrays *arrays)
 {
     const char *names = "", *values = "";
-    int tables = 0;
+    int tables = 0, of_callers = 0;
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
         if (!a->tiled) continue;
+        of_callers += a->table != NULL;
         names = arena_printf(t->arena, "%s%s%s", names, tables ? ", " : "", a->member);
         values = arena_printf(t->arena,
                               "%s%s    bytes = bytes_plus(bytes, set_table(&call->mask_tiles[%d], call->params ? "
-                              "call->params->%s : NULL, call->params ? call->params->%s : NULL, %d, "
+                              "call->params->%s : NULL, %s, %s, %d, "
                               "(const int64_t[]){%s}, call->at.%s, at ? at + bytes : NULL));",
-                              values, tables ? "\n" : "", tables, a->member, a->table, a->rank - 2,
-                              emit_sizes_of(t->arena, a), a->member);
+                              values, tables ? "\n" : "", tables, a->member, emit_runtime_dtype(a->dtype),
+                              a->table ? arena_printf(t->arena, "call->params ? call->params->%s : NULL", a->table)
+                                       : "NULL",
+                              a->rank - 2, emit_sizes_of(t->arena, a), a->member);
         tables++;
     }
     template_set_number(t, "TILES", tables);
+    template_set_number(t, "TABLES", of_callers);
     template_set(t, "TILED_NAMES", names);
     template_set(t, "TILE_VALUES", values);
 }

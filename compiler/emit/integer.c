@@ -116,7 +116,7 @@ bool emit_starts_at_first(const struct emitter *x, const struct array *a)
 
 bool emit_starts_at_sequence(const struct emitter *x, const struct array *a)
 {
-    return a->rank == 2 && x->m->axis[a->axes[0]].source == SIZE_BATCH && x->task_axis[a->axes[0]];
+    return a->rank == 2 && !a->hides && x->m->axis[a->axes[0]].source == SIZE_BATCH && x->task_axis[a->axes[0]];
 }
 
 const char *emit_row_length(const struct emitter *x, const struct expr *e)
@@ -229,8 +229,13 @@ static const char *ids_of_box(struct emitter *x, const struct array *a, const st
         end = arena_printf(arena, "%s%s%s", end, comma, emit_integer(x, high[k]));
     }
     const char *const list = axes ? "(const int64_t[]){%s}" : "NULL%s";
-    return arena_printf(arena, "%s_of_box(%s, %d, %s, %s, %s, %s, %s, %s)", a->dtype == DTYPE_U8 ? "flags" : "ids",
-                        emit_local(x, a->name), axes, arena_printf(arena, list, strides),
+    const char *const name = emit_ids_base(x, a), *const call = a->hides
+                                                                    ? arena_printf(arena, "shown_of_box(%s, %s", name,
+                                                                                   emit_runtime_dtype(a->dtype))
+                                                                    : arena_printf(
+                                                                          arena, "%s_of_box(%s",
+                                                                          a->dtype == DTYPE_U8 ? "flags" : "ids", name);
+    return arena_printf(arena, "%s, %d, %s, %s, %s, %s, %s, %s)", call, axes, arena_printf(arena, list, strides),
                         arena_printf(arena, list, begin), arena_printf(arena, list, end), emit_last_stride(x, a), from,
                         to);
 }
@@ -267,7 +272,7 @@ static const char *row_offset(struct emitter *x, const struct expr *e, const str
 /* Returns C for the address of a row that own_row has counted. */
 static const char *row_address(struct emitter *x, const struct expr *e, const struct expr *row)
 {
-    const char *array = emit_local(x, e->name), *offset = row_offset(x, e, row);
+    const char *array = emit_ids_base(x, emit_ids_array(x, e)), *offset = row_offset(x, e, row);
     return offset ? arena_printf(x->m->arena, "%s + %s", array, offset) : array;
 }
 
@@ -286,9 +291,34 @@ const char *emit_rows(struct emitter *x, const struct expr *e)
     return rows;
 }
 
-bool emit_reads_bytes(const struct emitter *x, const struct expr *e)
+bool emit_reads_flags(const struct emitter *x, const struct expr *e)
 {
-    return emit_ids_array(x, e)->dtype == DTYPE_U8;
+    const struct array *const a = emit_ids_array(x, e);
+    return a->dtype == DTYPE_U8 || a->hides;
+}
+
+const char *emit_ids_base(const struct emitter *x, const struct array *a)
+{
+    const char *const name = emit_local(x, a->name);
+    return a->hides ? arena_printf(x->m->arena, "%s_whole", name) : name;
+}
+
+const char *emit_id_of(const struct emitter *x, const struct array *a, const char *element)
+{
+    return a->hides ? arena_printf(x->m->arena, "shown_%s(%s)", dtype_name(a->dtype), element) : element;
+}
+
+const char *emit_element_along(struct emitter *x, const struct expr *e, const char *array, const char *at)
+{
+    const struct array *const a = emit_ids_array(x, e);
+    const char *const length = emit_strided(x, a) ? emit_last_size(x, a) : emit_row_length(x, e),
+                      *const stride = emit_strided(x, a) ? emit_last_stride(x, a) : "1";
+    if (a->hides)
+        return emit_id_of(x, a,
+                          arena_printf(x->m->arena, "(%s)[max(min(%s, %s - 1), 0) * %s]", array, at, length, stride));
+    const bool strided = emit_strided(x, a);
+    return arena_printf(x->m->arena, strided ? "%s_along(%s, %s, %s, %s)" : "%s_at(%s, %s, %s)",
+                        a->dtype == DTYPE_U8 ? "flag" : "id", array, at, length, stride);
 }
 
 /* Returns C for an element of an integer parameter. A plain index is always inside the array. For other subscripts,
@@ -301,19 +331,20 @@ static const char *id_text(struct emitter *x, const struct expr *e)
     const bool strided = emit_strided(x, a), start = expr_is_real(e->arg[1], 0);
     const char *const stride = strided ? emit_last_stride(x, a) : "1";
     if (e->arg[1]->op == EXPR_INT)
-        return arena_printf(arena, strided && !start ? "(%s)[%s * %s]" : "(%s)[%s]", array, at, stride);
+        return emit_id_of(x, a,
+                          arena_printf(arena, strided && !start ? "(%s)[%s * %s]" : "(%s)[%s]", array, at, stride));
     const bool index = e->arg[1]->op == EXPR_INDEX || e->arg[1]->op == EXPR_LO;
     if (index && x->task_axis[e->arg[1]->integer] && x->m->axis[e->arg[1]->integer].source == SIZE_BATCH &&
         emit_starts_at_first(x, a))
         at = x->m->axis[e->arg[1]->integer].name; /* extend moves the pointer to the first sequence of its group */
     if (index && x->m->axis[e->arg[1]->integer].source == x->m->axis[a->axes[a->rank - 1]].source) {
-        const char *name = emit_local(x, e->name), *offset = row_offset(x, e, emit_row(x, e));
+        const char *name = emit_ids_base(x, emit_ids_array(x, e)), *offset = row_offset(x, e, emit_row(x, e));
         if (strided) at = arena_printf(arena, "%s * %s", emit_integer_text(x, e->arg[1], true), stride);
-        return offset ? arena_printf(arena, "%s[%s + %s]", name, offset, at) : arena_printf(arena, "%s[%s]", name, at);
+        return emit_id_of(x, a,
+                          offset ? arena_printf(arena, "%s[%s + %s]", name, offset, at)
+                                 : arena_printf(arena, "%s[%s]", name, at));
     }
-    return arena_printf(arena, strided ? "%s_along(%s, %s, %s, %s)" : "%s_at(%s, %s, %s)",
-                        emit_reads_bytes(x, e) ? "flag" : "id", array, at,
-                        strided ? emit_last_size(x, a) : emit_row_length(x, e), stride);
+    return emit_element_along(x, e, array, at);
 }
 
 /* A sum of terms and a constant. Terms that cancel, such as i0 and -i0, are removed. */
@@ -483,9 +514,9 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
         return arena_printf(arena, "attn_drawn(&%s, %s, %s)", emit_drawn_name(x, e),
                             emit_integer_text(x, e->arg[0], false), emit_integer_text(x, e->arg[1], false));
     if (e->op == EXPR_ANY_ID)
-        return arena_printf(arena, "any_id(%s, %s, %s, %s, %s, %s)", emit_local(x, e->name), emit_row_length(x, e),
-                            emit_integer(x, e->arg[0]->arg[0]), emit_integer(x, e->arg[0]->arg[1]),
-                            emit_integer(x, e->arg[1]), emit_integer(x, e->arg[2]));
+        return arena_printf(arena, "any_id(%s, %s, %s, %s, %s, %s)", emit_ids_base(x, emit_ids_array(x, e)),
+                            emit_row_length(x, e), emit_integer(x, e->arg[0]->arg[0]),
+                            emit_integer(x, e->arg[0]->arg[1]), emit_integer(x, e->arg[1]), emit_integer(x, e->arg[2]));
     if (e->op == EXPR_REAL) return emit_number(x, e->real, false);
     const bool real = e->type == TYPE_REAL;
     const char *part[3] = {"", "", ""}, *a, *b, *made = real ? NULL : cancelled(x, e, inner);
@@ -585,7 +616,7 @@ const char *emit_ids_in_range(struct emitter *x, const struct expr *e)
     const struct expr *const first = settled(x, own_row(x, e, e->arg[0]->arg[0])), *const end = settled(
                                                                                        x, own_row(x, e,
                                                                                                   e->arg[0]->arg[1]));
-    const char *const kind = emit_reads_bytes(x, e) ? "flags" : "ids", *const from = emit_integer(x, e->arg[1]),
+    const char *const kind = emit_reads_flags(x, e) ? "flags" : "ids", *const from = emit_integer(x, e->arg[1]),
                       *const to = emit_integer(x, e->arg[2]);
     int64_t rows;
     const int table = emit_table_of(x, e);
@@ -597,7 +628,7 @@ const char *emit_ids_in_range(struct emitter *x, const struct expr *e)
     if (table >= 0)
         return arena_printf(arena, "flags_of_tiles(&call->mask_tiles[%d], %s, %s, %s, %s)", table,
                             emit_integer(x, e->arg[0]->arg[0]), emit_integer(x, e->arg[0]->arg[1]), from, to);
-    return arena_printf(arena, "%s_of_rows(%s, %s, %s, %s, %s, %s)", kind, emit_local(x, e->name),
+    return arena_printf(arena, "%s_of_rows(%s, %s, %s, %s, %s, %s)", kind, emit_ids_base(x, emit_ids_array(x, e)),
                         emit_row_length(x, e), emit_integer(x, first), emit_integer(x, end), from, to);
 }
 

@@ -373,8 +373,15 @@ const char *emit_ids_in_range(struct emitter *x, const struct expr *e);
 int emit_table_of(const struct emitter *x, const struct expr *e);
 /* Returns C for the number of rows of the array that an ID reads. */
 const char *emit_rows(struct emitter *x, const struct expr *e);
-/* Returns whether the array of an ID, MIN_ID or MAX_ID stores bytes. */
-bool emit_reads_bytes(const struct emitter *x, const struct expr *e);
+/* Returns whether the array of an ID, MIN_ID or MAX_ID stores truth values, or reals of which -inf hides a pair. */
+bool emit_reads_flags(const struct emitter *x, const struct expr *e);
+/* Returns the name of the pointer to the first element of an array that IDs read. A pointer to reals that hide may also
+   point to the task's elements. */
+const char *emit_ids_base(const struct emitter *x, const struct array *a);
+/* Returns C for the value that an ID reads in this element of its array. */
+/* Returns C for the element at `at` of a row, or the one at the nearest end. `array` is the row's address. */
+const char *emit_element_along(struct emitter *x, const struct expr *e, const char *array, const char *at);
+const char *emit_id_of(const struct emitter *x, const struct array *a, const char *element);
 /* The integer parameter that an ID, MIN_ID or MAX_ID reads. */
 const struct array *emit_ids_array(const struct emitter *x, const struct expr *e);
 /* These functions treat the integer parameter that an ID, MIN_ID or MAX_ID reads as rows of its last axis

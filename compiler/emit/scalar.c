@@ -343,13 +343,13 @@ static struct term index_of_lanes(struct nest *n)
     return ints_of(scalar_format(n, "%s + lane_%s", base, x->suffix));
 }
 
-/* Returns whether e tests one byte of a parameter in each lane, at equal distances. Sets *rows and *positions to the
+/* Returns whether e tests one flag of a parameter in each lane, at equal distances. Sets *rows and *positions to the
    distance. */
 static bool reads_flags_of_lanes(struct nest *n, const struct expr *e, int64_t *rows, int64_t *positions)
 {
     struct module *const m = n->x->m;
     if (e->op != EXPR_LT || !expr_is_real(e->arg[0], 0) || e->arg[1]->op != EXPR_ID ||
-        !emit_reads_bytes(n->x, e->arg[1]) || emit_apart(n->x, n->lane) || m->axis[n->lane].source == SIZE_ROWS)
+        !emit_reads_flags(n->x, e->arg[1]) || emit_apart(n->x, n->lane) || m->axis[n->lane].source == SIZE_ROWS)
         return false;
     const struct expr *const lane = expr_leaf(m, EXPR_INDEX, n->lane), *const row = emit_row(n->x, e->arg[1]),
                              *const at = e->arg[1]->arg[1],
@@ -408,7 +408,9 @@ static struct term flags_of_lanes(struct nest *n, const struct expr *e, int64_t 
                       *const times = strided ? scalar_format(n, " * %s", column) : "";
     const char *const lanes = scalar_format(n, "%s - %s", emit_size(x->m, n->lane),
                                             emit_integer_text(x, expr_leaf(x->m, EXPR_INDEX, n->lane), true));
-    const int64_t keys = flags_to_turn(n, id, rows, positions);
+    const struct array *const array = emit_ids_array(x, id);
+    const char *const function = array->hides ? scalar_format(n, "shown_%s", dtype_name(array->dtype)) : "flags";
+    const int64_t keys = array->hides ? 0 : flags_to_turn(n, id, rows, positions);
     if (keys > 0) {
         const int key = n->s->axes[0];
         const struct expr *const first = expr_replace(x->m, id->arg[1], expr_leaf(x->m, EXPR_INDEX, key),
@@ -423,7 +425,7 @@ static struct term flags_of_lanes(struct nest *n, const struct expr *e, int64_t 
                                            x->m->axis[key].name, x->lanes, x->lanes),
                              KIND_BOOL, true, true};
     }
-    return (struct term){scalar_format(n, "flags_of_lanes_%s(%s + %s%s, %s, %s)", x->suffix,
+    return (struct term){scalar_format(n, "%s_of_lanes_%s(%s + %s%s, %s, %s)", function, x->suffix,
                                        emit_ids_of_sequence(x, id), emit_integer_text(x, id->arg[1], true), times, step,
                                        lanes),
                          KIND_BOOL, true, true};
@@ -454,20 +456,18 @@ static struct term ids_of_lanes(struct nest *n, const struct expr *e, enum level
     struct term at = as_int(n, scalar_term(n, e->arg[1], level));
     const struct array *const a = emit_ids_array(x, e);
     const bool strided = emit_strided(x, a);
-    const char *name = scalar_format(n, "id_%d", x->temporaries++), *row = NULL,
-               *length = strided ? emit_last_size(x, a) : emit_row_length(x, e);
+    const char *name = scalar_format(n, "id_%d", x->temporaries++), *row = NULL, *length = emit_row_length(x, e);
     if (scalar_depends(n, e->arg[0], n->lane))
-        row = strided ? scalar_format(n, "%s + %s", emit_local(x, e->name),
+        row = strided ? scalar_format(n, "%s + %s", emit_ids_base(x, a),
                                       emit_offset_of_lane(x, a, emit_row(x, e), n->lane, subscript_of_lanes,
                                                           &(struct lanes){n, level}))
-                      : scalar_format(n, "%s + min(%s[lane], %s - 1) * %s", emit_local(x, e->name),
+                      : scalar_format(n, "%s + min(%s[lane], %s - 1) * %s", emit_ids_base(x, a),
                                       ints_of_lanes(n, emit_row(x, e), level), emit_rows(x, e), length);
     scalar_line(n, level, scalar_format(n, "ints_%s %s = %s;", x->suffix, name, scalar_as_vector(n, at)));
-    const char *const last = strided ? scalar_format(n, ", %s", emit_last_stride(x, a)) : "";
     scalar_line(n, level,
-                scalar_format(n, "for (int lane = 0; lane < %d; lane++) %s[lane] = %s_%s(%s, %s[lane], %s%s);",
-                              x->lanes, name, emit_reads_bytes(x, e) ? "flag" : "id", strided ? "along" : "at",
-                              row ? row : emit_ids_of_sequence(x, e), name, length, last));
+                scalar_format(n, "for (int lane = 0; lane < %d; lane++) %s[lane] = %s;", x->lanes, name,
+                              emit_element_along(x, e, row ? row : emit_ids_of_sequence(x, e),
+                                                 scalar_format(n, "%s[lane]", name))));
     return ints_of(name);
 }
 

@@ -160,6 +160,10 @@ int emit_subscripts_of_row(const struct emitter *x, const struct array *a, const
     struct module *const m = x->m;
     const int count = emit_levels_of(x, a, level), axes = count > 1 ? count - 1 : 0;
     for (int k = axes - 1; k > 0; k--) {
+        if (expr_is_real(level[k].size, 1)) {
+            sub[k] = expr_int(m, 0);
+            continue;
+        }
         struct division d = {m, level[k].size, expr_int(m, 0), expr_int(m, 0), 0};
         divide(&d, row, false);
         if (d.size->op == EXPR_INT && d.size->integer > 0) {

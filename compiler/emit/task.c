@@ -201,8 +201,13 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         const char *c = array->held         ? emit_held(x, array)
                         : array->remembered ? arena_printf(x->m->arena, "%s_kept", emit_local(x, array->name))
                                             : emit_local(x, array->name),
-                   *last = arena_printf(x->m->arena, "last_%s", c);
-        if (array->kind == ARRAY_TABLE || (!has_word(body, c) && !has_word(body, last))) continue;
+                   *last = arena_printf(x->m->arena, "last_%s", c),
+                   *whole = array->hides ? emit_ids_base(x, array) : "";
+        const bool reads = has_word(body, c) || has_word(body, last), hides = *whole && has_word(body, whole);
+        if (array->kind == ARRAY_TABLE || (!reads && !hides)) continue;
+        if (hides)
+            text_add(out, "    const %s *const %s = call->params->%s;\n", emit_stored(array->dtype), whole,
+                     x->arrays->array[kernel_array_find(x->arrays, array->name)].member);
         if (array->kind == ARRAY_TILE) {
             if (array->offset < 0) continue;
             const char *place = array_has_slots(x->l, array)   ? "part->slots"
@@ -249,8 +254,9 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         if (left || emit_is_wanted(x, array))
             place = arena_printf(x->m->arena, "call->%s%s ? %s : NULL", c,
                                  array->kind == ARRAY_OUTPUT ? emit_outer_leaves(x, array) : "", place);
-        text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
-                 emit_stored(array->dtype), emit_has_dropped(x, array) ? last : c, place);
+        if (reads)
+            text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
+                     emit_stored(array->dtype), emit_has_dropped(x, array) ? last : c, place);
         const char *row = arena_printf(x->m->arena, "%s_row", c), *strides = strides_of(x, array);
         if (has_word(body, row)) text_add(out, "    const int64_t %s = %s.row;\n", row, strides);
         const struct kernel_array *const strided = emit_strided(x, array);

@@ -407,6 +407,18 @@ static struct typed bits(const struct lowering *x, CXCursor at, const CXCursor *
     return finish(x, at, shifts ? make(x, EXPR_DIV, whole, of) : whole, false);
 }
 
+/* Returns the condition that an element is not -inf, if one of a and b is an element of a real array and the other one
+   is -INFINITY. Otherwise returns NULL. */
+static const struct expr *shown(const struct lowering *x, const struct expr *a, const struct expr *b)
+{
+    if (a->op == EXPR_REAL) return b->op == EXPR_OPERAND ? shown(x, b, a) : NULL;
+    if (a->op != EXPR_OPERAND || a->integer == 0 || b->op != EXPR_REAL || b->real != -INFINITY) return NULL;
+    if (x->r->uses[NAME_s]) return NULL; /* it becomes a weight of 0 */
+    const int k = (int)a->integer - 1;
+    const struct expr *const zero = expr_int(x->m, 0);
+    return make(x, EXPR_LT, zero, expr_id(x->m, EXPR_ID, x->r->element[k].array->name, expr_int(x->m, k), zero, NULL));
+}
+
 static struct typed lower_binary(const struct lowering *x, CXCursor cursor)
 {
     struct children c = children_of(cursor);
@@ -429,8 +441,13 @@ static struct typed lower_binary(const struct lowering *x, CXCursor cursor)
     case CXBinaryOperator_GT: compared = make(x, EXPR_LT, b.e, a.e); break;
     case CXBinaryOperator_LE: compared = make(x, EXPR_LE, a.e, b.e); break;
     case CXBinaryOperator_GE: compared = make(x, EXPR_LE, b.e, a.e); break;
-    case CXBinaryOperator_EQ: compared = equality(x, a.e, b.e, true); break;
-    case CXBinaryOperator_NE: compared = equality(x, a.e, b.e, false); break;
+    case CXBinaryOperator_EQ:
+    case CXBinaryOperator_NE: {
+        const bool equal = lib.clang_getCursorBinaryOperatorKind(cursor) == CXBinaryOperator_EQ;
+        compared = shown(x, a.e, b.e);
+        compared = !compared ? equality(x, a.e, b.e, equal) : equal ? negation(x, compared) : compared;
+        break;
+    }
     case CXBinaryOperator_LAnd: compared = make(x, EXPR_AND, truth(x, a.e), truth(x, b.e)); break;
     case CXBinaryOperator_LOr: compared = make(x, EXPR_OR, truth(x, a.e), truth(x, b.e)); break;
     default: expression_error(x->r, begin_of(x, cursor), "this operator is not part of expressions"); return nothing;
@@ -452,6 +469,7 @@ static struct typed lower_unary(const struct lowering *x, CXCursor cursor)
         }
         if (a.real) a.e = as_real(x, a.e); /* Integers have no -0, so the operand becomes real. */
         if (exponential(a.e)) return finish(x, cursor, make(x, EXPR_MUL, a.e, expr_real(x->m, -1)), true);
+        if (a.e->op == EXPR_REAL && isinf(a.e->real)) return (struct typed){expr_real(x->m, -a.e->real), true};
         return finish(x, cursor, make(x, EXPR_NEG, a.e, NULL), a.real);
     case CXUnaryOperator_Not:
         if (a.real) return takes_integers(x, c.cursor[0], "~");
@@ -608,6 +626,7 @@ static struct typed lower_name(const struct lowering *x, CXCursor cursor)
     const char *const word = spelling(x, cursor);
     const enum expression_name name = expression_find_name(word);
     if (expression_array(x->r, word)) return lower_subscripts(x, cursor);
+    if (name == NAME_INFINITY) return (struct typed){expr_real(x->m, INFINITY), true};
     if (name == NAME_s) return (struct typed){expr_leaf(x->m, EXPR_OPERAND, 0), true};
     if (name != EXPRESSION_NAMES) return (struct typed){expr_leaf(x->m, EXPR_INDEX, (int)name), false};
     expression_error(x->r, begin_of(x, cursor), "unknown name '%s'", word);
@@ -716,14 +735,26 @@ static bool find_value(const struct expression_reader *r, CXTranslationUnit unit
     return c.count == 1;
 }
 
-/* Reports a real element in a mask, except in a subscript, and except next to s. */
+static bool has_infinity(const struct expr *e)
+{
+    bool has = e->op == EXPR_REAL && isinf(e->real);
+    for (int k = 0; k < expr_arity(e->op); k++) has |= has_infinity(e->arg[k]);
+    return has;
+}
+
+/* Reports a real element or infinity in a mask, except in a subscript, in a comparison of both, and
+   next to s. */
 static const struct expr *mask_of(struct lowering *x, const struct expr *e)
 {
     struct expression_reader *const r = x->r;
     for (int k = 0; k < r->elements && !r->failed && !r->uses[NAME_s]; k++)
         if (expr_uses(e, expr_leaf(x->m, EXPR_OPERAND, k + 1)))
-            expression_error(r, r->element[k].offset, "a mask cannot read '%s', because it is an array of real numbers",
-                             r->element[k].array->name);
+            expression_error(r, r->element[k].offset,
+                             "a mask cannot read '%s', because it is an array of real numbers; it can only ask whether "
+                             "an element is -inf, as in '%s[…] != -INFINITY'",
+                             r->element[k].array->name, r->element[k].array->name);
+    if (!r->failed && !r->uses[NAME_s] && has_infinity(e))
+        expression_error(r, 0, "a mask compares only elements of arrays of real numbers with -INFINITY, by != and ==");
     return r->failed ? NULL : truth(x, e);
 }
 

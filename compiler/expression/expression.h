@@ -57,7 +57,8 @@ struct expression {
     struct position at;
     /* The value, in a separate module. Operand 0 is s. INDEX k is the name with number k.
        - real arrays: operand k + 1 is element[k], also in subscripts of later elements
-       - arrays of integers or truth values: the EXPR_ID of row k is element[k] */
+       - arrays of integers or truth values: the EXPR_ID of row k is element[k]. In a mask, the EXPR_ID of a real
+         element says whether it is not -inf */
     const struct expr *value;
     int elements;
     struct element *element;
@@ -78,7 +79,8 @@ enum expression_says { EXPRESSION_ERROR, EXPRESSION_WARNING, EXPRESSION_NOTE };
 /* A function that receives each error, note and warning, with its offset into the text. A note explains the error
    before it. */
 typedef void expression_report(void *user, size_t offset, enum expression_says says, const char *message);
-/* Reads an expression. A mask without s may read real arrays only in subscripts. Returns NULL after an error. */
+/* Reads an expression. A mask without s may read real arrays only in subscripts, and compare elements with -INFINITY.
+   Returns NULL after an error. */
 struct expression *expression_read(struct arena *arena, const char *text, enum expression_place place,
                                    const struct user_arrays *arrays, expression_report *report, void *user);
 /* Returns whether expressions use this name for something else. If so, an array may not have the name. */

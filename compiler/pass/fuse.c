@@ -191,9 +191,7 @@ static void drop_unused(struct loops *l)
 {
     int kept = 0;
     for (int a = 0; a < l->arrays; a++) {
-        /* expressions may read an array by name */
-        const bool by_name = dtype_is_integer(l->array[a].dtype) || l->array[a].by_name;
-        if (stmts_touching(l->body, a) == 0 && !by_name) continue;
+        if (stmts_touching(l->body, a) == 0 && !array_is_named(&l->array[a])) continue;
         if (kept != a) rename_array(l->body, a, kept);
         l->array[kept++] = l->array[a];
     }

@@ -86,7 +86,7 @@ void pass_heads_as_queries(struct compilation *c)
         if (value->op == GRAPH_PARAM && (query || member)) c->reason = "a parameter has an axis of queries or of heads";
         for (int k = 0; k < value->rank; k++)
             if (x->m->axis[value->axes[k]].source == SIZE_HEADS) c->reason = "an array has an axis of all heads";
-        if (value->integers) c->reason = "an array has integers of keys";
+        if (value->integers || value->hides) c->reason = "an array says which keys are seen";
         if (value->by_name) c->reason = "subscripts depend on elements of an array";
         if (of_queries_alone(x, value) && value->rank == MAX_RANK) c->reason = "a value has too many axes";
     }

@@ -1,9 +1,13 @@
 /* Reads and writes a tile of pairs once where a mask stands between two maps. Such a list
      map score = f(score); if (partly masked) { map score = select(mask, score, -inf) }; map max row_max = score
    becomes
-     if (partly masked) { one map for all three }; if (not) { one map for the first and the last }. */
+     if (partly masked) { one map for all three }; if (not) { one map for the first and the last }.
+   A map that adds numbers, of which -inf hides, compares those that it has loaded with -inf. The others stay finite. */
 #include "pass.h"
 #include "../schedule/schedule.h"
+
+#include <float.h>
+#include <math.h>
 
 /* Returns the number of the operand of s that equals `to`, or -1. */
 static int operand_of(const struct stmt *s, const struct ref *to)
@@ -87,6 +91,105 @@ static bool merge_around_mask(struct loops *l, struct stmt **at)
     return true;
 }
 
+/* ---- numbers that hide where they are -inf ---- */
+
+/* Returns the size of the first axis whose size comes from `source`. */
+static const struct expr *size_from(struct module *m, enum size_source source)
+{
+    int axis = 0;
+    while (m->axis[axis].source != source) axis++;
+    return expr_leaf(m, EXPR_SIZE, axis);
+}
+
+static const struct expr *row_after(struct module *m, const struct expr *row, const struct expr *size,
+                                    const struct expr *sub)
+{
+    return expr_make(m, EXPR_ADD, expr_make(m, EXPR_MUL, row, size, NULL), sub, NULL);
+}
+
+/* Returns the condition that the element r of a parameter is not -inf, as a region has it. */
+static const struct expr *shown(const struct loops *l, const struct ref *r)
+{
+    struct module *const m = l->module;
+    const struct expr *row = expr_int(m, 0);
+    for (int k = 0; k + 1 < r->rank; k++) {
+        const int axis = l->array[r->of].axes[k];
+        if (m->axis[axis].source == SIZE_ROWS) { /* of members and queries */
+            const struct expr *const queries = size_from(m, SIZE_N_Q);
+            row = row_after(m, row, size_from(m, SIZE_MEMBERS), expr_make(m, EXPR_DIV, r->sub[k], queries, NULL));
+            row = row_after(m, row, queries, expr_make(m, EXPR_MOD, r->sub[k], queries, NULL));
+        } else
+            row = row_after(m, row, expr_leaf(m, EXPR_SIZE, axis), r->sub[k]);
+    }
+    const struct expr *const id = expr_id(m, EXPR_ID, l->array[r->of].name, row, r->rank ? r->sub[r->rank - 1] : row,
+                                          NULL);
+    return expr_make(m, EXPR_LT, expr_int(m, 0), id, NULL);
+}
+
+/* Returns the copy that sets the tile, if no other statement does. */
+static const struct stmt *copy_to(const struct stmt *s, int tile, int *writers)
+{
+    const struct stmt *copy = NULL;
+    for (; s; s = s->next) {
+        const struct stmt *const inner = copy_to(s->body, tile, writers);
+        if (inner) copy = inner;
+        for (int k = 0; k < s->assigns; k++) {
+            if (s->assign[k].to.of != tile) continue;
+            ++*writers;
+            if (s->op == LOOPS_COPY) copy = s;
+        }
+    }
+    return *writers == 1 ? copy : NULL;
+}
+
+/* Sets *source to the element of a parameter that r reads, itself or in a copy. Returns false if it reads none. */
+static bool source_of(const struct loops *l, const struct ref *r, struct ref *source)
+{
+    int writers = 0;
+    *source = *r;
+    if (l->array[r->of].kind == ARRAY_PARAM) return true;
+    const struct stmt *const copy = l->array[r->of].kind == ARRAY_TILE ? copy_to(l->body, r->of, &writers) : NULL;
+    if (!copy || copy->assign[0].to.rank != r->rank) return false;
+    *source = copy->operand[0];
+    for (int k = 0; k < r->rank; k++) {
+        const struct expr *const to = copy->assign[0].to.sub[k];
+        if (to == r->sub[k]) continue;
+        if (to->op != EXPR_INDEX || l->module->axis[to->integer].source != SIZE_CONSTANT) return false;
+        for (int n = 0; n < source->rank; n++) source->sub[n] = expr_replace(l->module, source->sub[n], to, r->sub[k]);
+    }
+    return l->array[source->of].kind == ARRAY_PARAM;
+}
+
+/* Returns e, in which products of the operand and a constant are at least `least`. So the most negative numbers, times
+   log2(e), stay finite, and a row that sees only them has weights. */
+static const struct expr *finite_products(struct module *m, const struct expr *e, const struct expr *operand,
+                                          const struct expr *least)
+{
+    if (expr_arity(e->op) == 0) return e;
+    if (e->op == EXPR_MUL && e->arg[0] == operand && e->arg[1]->op == EXPR_REAL && e->arg[1]->real > 1)
+        return expr_make(m, EXPR_SELECT, expr_make(m, EXPR_LT, e, least, NULL), least, e);
+    const struct expr *arg[3] = {NULL, NULL, NULL};
+    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = finite_products(m, e->arg[k], operand, least);
+    return expr_with_args(m, e, arg);
+}
+
+static void compare_operands(struct loops *l, struct stmt *s)
+{
+    struct module *const m = l->module;
+    for (int k = 0; k < s->operands; k++) {
+        struct ref r;
+        if (!source_of(l, &s->operand[k], &r) || !l->array[r.of].hides) continue;
+        const struct expr *const operand = expr_leaf(m, EXPR_OPERAND, k),
+                                 *const differs = expr_make(m, EXPR_NE, operand, expr_real(m, -INFINITY), NULL),
+                                 *const least = expr_real(m, m->dtype == DTYPE_F64 ? -DBL_MAX : -(double)FLT_MAX);
+        for (int n = 0; n < s->assigns; n++) {
+            struct assign *const a = &s->assign[n];
+            a->expr = expr_replace(m, a->expr, shown(l, &r), differs);
+            if (l->array[r.of].dtype != DTYPE_F16) a->expr = finite_products(m, a->expr, operand, least);
+        }
+    }
+}
+
 static void walk(struct loops *l, struct stmt **body)
 {
     for (struct stmt **at = body; *at;) {
@@ -95,7 +198,18 @@ static void walk(struct loops *l, struct stmt **body)
     }
 }
 
+static void compare_all(struct loops *l, struct stmt *s)
+{
+    for (; s; s = s->next) {
+        if (s->op == LOOPS_MAP) compare_operands(l, s);
+        compare_all(l, s->body);
+    }
+}
+
 void pass_masked_maps(struct compilation *c)
 {
     walk(c->loops, &c->loops->body);
+    bool hides = false;
+    for (int a = 0; a < c->loops->arrays; a++) hides |= c->loops->array[a].hides;
+    if (hides) compare_all(c->loops, c->loops->body);
 }

@@ -338,7 +338,8 @@ static double cost_of(const struct compilation *c, const struct terms *all, cons
         const double all_keys = (double)n;
         struct ids ids = {0}; /* the estimate assumes that integers allow all keys of a sequence */
         for (int a = 0; a < tried->arrays; a++)
-            if (dtype_is_integer(tried->array[a].dtype)) ids_add(&ids, tried->array[a].name, &all_keys, 1, 1);
+            if (dtype_is_integer(tried->array[a].dtype) || tried->array[a].hides)
+                ids_add(&ids, tried->array[a].name, &all_keys, 1, 1, false);
         for (int k = 0; k < ids.arrays; k++) ids.array[k].repeats = true;
         count_visits(tried, &(struct problem_size){1, HEADS, 1, n, n}, &ids, &visited);
         cost += visited.pairs + TILE_OF_KEYS * visited.tiles;

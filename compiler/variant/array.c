@@ -122,10 +122,10 @@ static const struct expr *clamped(struct builder *x, const struct expr *at, int 
     return from_start ? at : build_op2(x, EXPR_MAX, at, build_integer(x, 0));
 }
 
-/* Returns the element as an expression that names the array. */
-static const struct expr *named_element(struct builder *x, const struct user_array *a, const struct ref *r)
+/* Returns an EXPR_ID or EXPR_ELEMENT of the element. */
+static const struct expr *named_element(struct builder *x, const struct user_array *a, const struct ref *r,
+                                        enum expr_op op)
 {
-    const enum expr_op op = array_is_real(a) ? EXPR_ELEMENT : EXPR_ID;
     const struct value *const v = &x->g->value[r->of];
     const struct expr *row = build_integer(x, 0);
     for (int k = 0; k + 1 < r->rank; k++)
@@ -180,12 +180,19 @@ const struct expr *build_element(struct builder *x, struct operands *operands, c
                                  const struct expr *const *at)
 {
     const struct ref r = reference(x, a, at);
-    return array_is_real(a) ? build_read(x, operands, r) : named_element(x, a, &r);
+    return array_is_real(a) ? build_read(x, operands, r) : named_element(x, a, &r, EXPR_ID);
 }
 
 const struct expr *build_element_by_name(struct builder *x, const struct user_array *a, const struct expr *const *at)
 {
     const struct ref r = reference(x, a, at);
     x->g->value[r.of].by_name = true;
-    return named_element(x, a, &r);
+    return named_element(x, a, &r, EXPR_ELEMENT);
+}
+
+const struct expr *build_is_not_hidden(struct builder *x, const struct user_array *a, const struct expr *const *at)
+{
+    const struct ref r = reference(x, a, at);
+    x->g->value[r.of].hides = true;
+    return named_element(x, a, &r, EXPR_ID);
 }

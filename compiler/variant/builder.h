@@ -76,6 +76,8 @@ const struct expr *build_element(struct builder *x, struct operands *operands, c
                                  const struct expr *const *at);
 /* Returns an element of a real array for a subscript. It has no gradient. */
 const struct expr *build_element_by_name(struct builder *x, const struct user_array *a, const struct expr *const *at);
+/* Returns 0 if the element of a real array is -inf, otherwise 1. */
+const struct expr *build_is_not_hidden(struct builder *x, const struct user_array *a, const struct expr *const *at);
 const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair,
                                struct operands *operands);
 /* These functions return the parameter, table or constant axis with the name, or make it. If another table has the

@@ -108,6 +108,7 @@ static const struct expr *value_of(struct builder *x, enum expression_name name,
     case NAME_Nk: return build_all_keys(x);
     case NAME_D: return build_integer(x, x->spec->head_dim);
     case NAME_E: return build_integer(x, x->spec->value_dim);
+    case NAME_INFINITY: /* a number after reading */
     case EXPRESSION_NAMES: break;
     }
     return NULL;
@@ -142,7 +143,7 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
     case EXPR_INT: return build_integer(x, e->integer);
     case EXPR_REAL:
         /* Constants in masks, angles and subscripts are doubles. */
-        return leaves->narrow && !leaves->subscript ? build_real(x, e->real) : expr_real(x->m, e->real);
+        return leaves->narrow && !leaves->subscript && !isinf(e->real) ? build_real(x, e->real) : expr_real(x->m, e->real);
     case EXPR_LT:
     case EXPR_LE:
         if (e->arg[0]->type != TYPE_REAL && e->arg[1]->type != TYPE_REAL) {
@@ -196,6 +197,24 @@ static bool uses_element(const struct expr *e, int k)
     return false;
 }
 
+/* Whether e compares real element k with -inf. */
+static bool compares_element(const struct expr *e, int k)
+{
+    if (e->op == EXPR_ID) return e->arg[0]->integer == k;
+    for (int n = 0; n < expr_arity(e->op); n++)
+        if (compares_element(e->arg[n], k)) return true;
+    return false;
+}
+
+/* Whether the expression, or a subscript of another element, compares real element k with -inf. */
+static bool hides(const struct expression *e, int k)
+{
+    bool compares = compares_element(e->value, k);
+    for (int n = k + 1; n < e->elements; n++)
+        for (int a = 0; a < e->element[n].array->rank; a++) compares |= compares_element(e->element[n].sub[a], k);
+    return compares;
+}
+
 /* Whether a subscript of another element depends on real element k. */
 static bool in_subscript(const struct expression *e, int k)
 {
@@ -226,7 +245,10 @@ static const struct expr *with_elements(struct builder *x, const struct expressi
         leaves->subscript = false;
         const bool real = array_is_real(element->array);
         if (real && in_subscript(e, k)) leaves->by_name[k] = build_element_by_name(x, element->array, at);
-        if (!real || uses_element(e->value, k)) leaves->element[k] = build_element(x, operands, element->array, at);
+        if (real && hides(e, k))
+            leaves->element[k] = build_is_not_hidden(x, element->array, at);
+        else if (!real || uses_element(e->value, k))
+            leaves->element[k] = build_element(x, operands, element->array, at);
     }
     return copy(x, e->value, leaves);
 }

@@ -20,7 +20,6 @@ struct call {
     struct attn_problem problem;
     int32_t *first, *end; /* the keys that each query sees: [sequences, n_q] */
     float *slope, *sink;  /* [heads] */
-    size_t added_bytes;   /* of the mask, widened to f32 */
 };
 
 static struct options options_of(const struct ggml_tensor *op)
@@ -59,6 +58,7 @@ bool attention_supported(const struct ggml_tensor *op)
     if (mask && (mask->type != GGML_TYPE_F16 || !has_rows(mask))) return false;
     if (mask && ((mask->ne[2] != 1 && mask->ne[2] != q->ne[2]) || (mask->ne[3] != 1 && mask->ne[3] != q->ne[3])))
         return false;
+    if (mask && (mask->ne[0] < k->ne[1] || mask->ne[1] < q->ne[1])) return false;
     if (sinks && sinks->type != GGML_TYPE_F32) return false;
     return k->ne[1] <= INT32_MAX && kernel_for(op, false) && kernel_for(op, true);
 }
@@ -77,8 +77,6 @@ static bool allocate(struct call *c)
 {
     const size_t ranges = rounded((size_t)(c->problem.batch * c->problem.n_q) * sizeof *c->first),
                  heads = rounded((size_t)c->problem.heads * sizeof *c->slope);
-    c->added_bytes = sizeof *c->sink;
-    if (c->mask) c->added_bytes *= (size_t)(c->mask->ne[3] * c->mask->ne[2] * c->problem.n_q * c->problem.n_k);
     size_t most = 0;
     for (int numbers = 0; numbers <= 1; numbers++) {
         const struct attn_kernel *const kernel = kernel_for(c->op, numbers);
@@ -86,7 +84,7 @@ static bool allocate(struct call *c)
                              rounded(kernel->workspace(&c->problem));
         if (bytes > most) most = bytes;
     }
-    if (!reserve(c->context, 2 * ranges + 2 * heads + rounded(c->added_bytes) + most)) return false;
+    if (!reserve(c->context, 2 * ranges + 2 * heads + most)) return false;
     c->first = take(c->context, ranges);
     c->end = take(c->context, ranges);
     c->slope = take(c->context, heads);
@@ -99,7 +97,8 @@ static bool read_mask(struct call *c)
 {
     const int64_t rows = c->problem.batch * c->problem.n_q;
     if (c->mask && c->mask->ne[2] == 1) {
-        const bool whole = mask_ranges(c->context, c->mask, c->problem.batch, c->problem.n_q, c->first, c->end);
+        const bool whole = mask_ranges(c->context, c->mask, c->problem.batch, c->problem.n_q, c->problem.n_k, c->first,
+                                       c->end);
         return !whole || c->options.max_bias > 0;
     }
     for (int64_t n = 0; n < rows; n++) {
@@ -110,22 +109,18 @@ static bool read_mask(struct call *c)
 }
 
 /* Sets the array that is added to the logits: the mask, or one 0 that is repeated. */
-static void set_added(struct call *c, const struct attn_kernel *kernel, void *params, void *strides, bool numbers)
+static void set_added(const struct call *c, const struct attn_kernel *kernel, void *params, void *strides, bool numbers)
 {
+    static const uint16_t zero = 0;
     const struct ggml_tensor *const mask = c->mask;
-    float *const added = take(c->context, c->added_bytes);
     int64_t stride[4] = {ATTN_BROADCAST, ATTN_BROADCAST, ATTN_BROADCAST, ATTN_BROADCAST};
     if (numbers) {
-        const int64_t head = c->problem.n_q * c->problem.n_k;
-        mask_numbers(c->context, mask, c->problem.n_q, added);
-        stride[0] = mask->ne[3] > 1 ? head * mask->ne[2] : 0;
-        stride[1] = mask->ne[2] > 1 ? head : 0;
-        stride[2] = c->problem.n_k;
+        stride[0] = mask->ne[3] > 1 ? (int64_t)(mask->nb[3] / sizeof zero) : ATTN_BROADCAST;
+        stride[1] = mask->ne[2] > 1 ? (int64_t)(mask->nb[2] / sizeof zero) : ATTN_BROADCAST;
+        stride[2] = (int64_t)(mask->nb[1] / sizeof zero);
         stride[3] = 1;
-    } else {
-        *added = 0;
     }
-    set_array(kernel, params, strides, "added", added, stride);
+    set_array(kernel, params, strides, "added", numbers ? mask->data : &zero, stride);
 }
 
 enum ggml_status attention_compute(struct context *context, const struct ggml_tensor *op)

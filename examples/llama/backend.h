@@ -49,15 +49,13 @@ bool has_rows(const struct ggml_tensor *tensor);
  * sequences are axis 3. */
 struct attn_strides strides_of(const struct ggml_tensor *tensor, int row, int head);
 
-/* ---- masks of attention: f16 [n_k, n_q, heads or 1, sequences or 1], added to the logits; -inf hides a key ---- */
+/* ---- masks of attention: f16, added to the logits; -inf hides a key. A mask has n_k columns or more, n_q rows or
+   more, the heads or one, the sequences or one ---- */
 
 /* Finds the range of visible keys of each query, from `first` up to but excluding `end`: [sequences, n_q]. The mask has
    one head. Returns whether every query sees all keys of its range, and nothing is added to their logits. */
-bool mask_ranges(struct context *context, const struct ggml_tensor *mask, int64_t sequences, int64_t n_q,
+bool mask_ranges(struct context *context, const struct ggml_tensor *mask, int64_t sequences, int64_t n_q, int64_t n_k,
                  int32_t *first, int32_t *end);
-/* Widens n_q rows of each head and sequence of the mask to f32: [sequences or 1, heads or 1, n_q, n_k]. A hidden key
-   gets -1e30, which leaves no weight next to a visible key. It is finite, so that no difference is NaN. */
-void mask_numbers(struct context *context, const struct ggml_tensor *mask, int64_t n_q, float *numbers);
 
 /* ---- operations ---- */
 

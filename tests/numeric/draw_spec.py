@@ -140,13 +140,15 @@ GIVEN = [('{a}[b][row][j]', ['B', 'Nq', 'Nk'], 'bool'), ('{a}[h][j]', ['H', 'Nk'
          ('{a}[h][i % 5] != j % 3', ['H', 5], 'int'), ('{a}[i % 3][j % 4] || i == j', [3, 4], 'bool'), ('{a}[b] ? j <= i : j < 40', ['B'], 'bool'),
          ('{a}[g][j] < {a}[g][i]', ['G', 'Nk'], 'int'), ('{a}[{a}[j] % 7] % 2', ['Nk'], 'int'),
          ('{a}[b][h][row / 8][j / 8]', ['B', 'H', 'Nq / 8', 'Nk / 8'], 'bool'), ('{a}[row / 5][j / 16] || i == j', ['Nq / 5', 'Nk / 16'], 'bool'),
+         ('{a}[b][h][row][j] != -INFINITY', ['B', 'H', 'Nq', 'Nk'], 'real'), ('!({a}[row][j] == -INFINITY)', ['Nq', 'Nk'], 'real'),
+         ('{a}[b][j] != -INFINITY && j <= i', ['B', 'Nk'], 'real'),
          ('{a}[h * h - 3][j]', ['H', 'Nk'], 'bool'), ('{a}[B - 1 - b][i] <= {a}[b][j]', ['B', 'Nk'], 'int'), ('j < {a}[b / 2][H - 1 - h]', ['B', 'H'], 'int')]
 
 
 def given(rng, spec):
     """Adds a condition on elements of arrays to the mask."""
     text, shape, kind = rng.choice(GIVEN)
-    if 'decode' in spec.get('emit', []) and re.search(r'/|Nq.*Nk|B - |\{a\}\[\{a\}', text + str(shape)): text, shape, kind = 'j < {a}[b]', ['B'], 'int'
+    if 'decode' in spec.get('emit', []) and re.search(r'/|Nq.*Nk|INFINITY|B - |\{a\}\[\{a\}', text + str(shape)): text, shape, kind = 'j < {a}[b]', ['B'], 'int'
     name = 'u%d' % len(spec.get('arrays', {}))
     spec.setdefault('arrays', {})[name] = {'shape': shape, 'type': kind}
     condition = {'expr': text.format(a=name)}

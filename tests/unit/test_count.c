@@ -65,7 +65,7 @@ static double pairs_by_points(const struct graph *g, int64_t heads, int64_t memb
         if (m->axis[a].source == SIZE_MEMBERS) head[1] = a;
     }
     for (int v = 0; v < g->values; v++) {
-        if (g->value[v].integers) ids_add(&ids, g->value[v].name, id, 1, n_k);
+        if (g->value[v].integers) ids_add(&ids, g->value[v].name, id, 1, n_k, false);
         if (g->value[v].op == GRAPH_CONTRACT && value_has_axis(&g->value[v], query) &&
             !value_has_axis(&g->value[v], key) && ref_uses_axis(&g->value[v].operand[1], key))
             sum = &g->value[v];

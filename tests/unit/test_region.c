@@ -330,7 +330,7 @@ static void test_listed(void)
         double data[ROWS * COUNT];
         for (int k = 0; k < ROWS * COUNT; k++) data[k] = number[k] = (int32_t)below(9) - 2;
         struct ids ids = {0};
-        ids_add(&ids, "blocks", data, ROWS, COUNT);
+        ids_add(&ids, "blocks", data, ROWS, COUNT, false);
         const struct draw draw = {.name = "blocks", .count = COUNT};
         struct attn_draw lists = {.count = COUNT, .first = 1, .last = 2, .list = list};
         attn_draw_listed(&lists, number + COUNT);

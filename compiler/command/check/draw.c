@@ -123,6 +123,13 @@ void check_fill(struct sample *s, const struct unit *p, const struct problem_siz
             const int64_t elements = array_row_elements(array);
             check_round_rows(data, n / elements, elements, array->dtype, arena);
         }
+        if (array->hides) {
+            double *const flags = arena_alloc(arena, (size_t)n * sizeof *flags);
+            fill_flags(flags, n, value->rank ? axis_extent(g->module, value->axes[value->rank - 1], size) : 1,
+                       array->tiled, state);
+            for (int64_t k = 0; k < n; k++)
+                if (flags[k] == 0) data[k] = -INFINITY;
+        }
         if (array->dtype == DTYPE_U8)
             fill_flags(data, n, value->rank ? axis_extent(g->module, value->axes[value->rank - 1], size) : 1,
                        array->tiled, state);

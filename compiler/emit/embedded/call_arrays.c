@@ -128,12 +128,12 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
 /* ==== tables of the tiles of masks ==== */
 /* Sets the table of the tiles of some masks, and returns its bytes. The masks have `axes` axes before rows and
    columns. `size` and `stride` have all axes. */
-static size_t set_table(struct mask_tiles *t, const uint8_t *flag, const struct attn_mask_tiles *given, int axes,
-    const int64_t *size, const int64_t *stride, unsigned char *made)
+static size_t set_table(struct mask_tiles *t, const void *flag, enum attn_dtype dtype,
+    const struct attn_mask_tiles *given, int axes, const int64_t *size, const int64_t *stride, unsigned char *made)
 {
     const int64_t rows = size[axes], columns = size[axes + 1];
     size_t masks = 1;
-    *t = (struct mask_tiles){flag, made, made, given, rows, columns,
+    *t = (struct mask_tiles){flag, dtype, made, made, given, rows, columns,
         rows / ATTN_TILE_ROWS + (rows % ATTN_TILE_ROWS > 0),
         columns / ATTN_TILE_COLUMNS + (columns % ATTN_TILE_COLUMNS > 0), 0, {1, 1}, {0}, stride[axes],
         stride[axes + 1]};

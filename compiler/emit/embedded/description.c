@@ -117,7 +117,7 @@ const struct attn_kernel SPEC_kernel = {
 #if STRIDED
     .strides = offsetof(struct SPEC_params, STRIDES_MEMBER), .strides_bytes = sizeof(struct SPEC_strides),
 #endif
-#if TILES
+#if TABLES
     .tiles_bytes = attn_tiles_bytes, .tiles_of_mask = attn_tiles_of_mask,
 #endif
     .before = BEFORE, .after = AFTER, .period = PERIOD, .names_heads = NAMES_HEADS,

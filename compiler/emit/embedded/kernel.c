@@ -26,7 +26,10 @@
 #if TILES
 enum { MASK_AXES = 2 };
 struct mask_tiles { /* the table of the tiles of masks */
-    const uint8_t *flag; /* [masks, rows, columns]. The axes of masks have the sizes `size` and the strides `stride`. */
+    /* Flags, or reals that are -inf where they hide: [masks, rows, columns]. The axes of masks have the sizes `size` and the
+       strides `stride`. */
+    const void *flag;
+    enum attn_dtype dtype;
     const uint8_t *tile; /* [strips, tiles of a strip], as in struct attn_mask_tiles */
     uint8_t *made;       /* `tile`, if the call makes the table. Its memory is part of the workspace. */
     const struct attn_mask_tiles *given; /* the caller's table, or NULL */
@@ -595,6 +598,14 @@ INLINE int64_t flag_at(const uint8_t *flag, int64_t x, int64_t n)
 }
 
 #endif
+#if HIDES
+/* ---- reals of the caller, of which -inf hides a pair ---- */
+INLINE int64_t shown_f32(float x) { return x != -INFINITY; }
+INLINE int64_t shown_f64(double x) { return x != -INFINITY; }
+INLINE int64_t shown_f16(uint16_t bits) { return bits != 0xfc00; }
+INLINE int64_t shown_bf16(uint16_t bits) { return bits != 0xff80; }
+
+#endif
 #if OF_CALLER
 /* ---- integers of the caller, with a stride for each axis ---- */
 /* The rows whose subscripts are first[k] to last[k] along each axis k. */
@@ -690,6 +701,27 @@ INLINE struct ids flags_of_box(const uint8_t *flag, int axes, const int64_t *str
         all = (struct ids){all.min & one.min, all.max | one.max};
     }
     return all;
+}
+
+#endif
+#if HIDES
+/* Like flags_of_box, for reals. */
+INLINE struct ids shown_of_box(const void *x, enum attn_dtype dtype, int axes, const int64_t *strides,
+    const int64_t *first, const int64_t *last, int64_t stride, int64_t from, int64_t to)
+{
+    int64_t offset, some = 0, none = 0;
+    struct box box;
+    if (stride == 0) to = min(to, max(from, 0) + 1);
+    for (int more = first_of_box(&box, axes, strides, first, last, &offset); more;
+         more = next_of_box(&box, strides, first, last, &offset))
+        for (int64_t column = max(from, 0); column < to; column++) {
+            const int64_t k = offset + column * stride, shown = dtype == ATTN_F32 ? shown_f32(((const float *)x)[k]) :
+                dtype == ATTN_F64 ? shown_f64(((const double *)x)[k]) :
+                dtype == ATTN_F16 ? shown_f16(((const uint16_t *)x)[k]) : shown_bf16(((const uint16_t *)x)[k]);
+            some |= shown;
+            none |= !shown;
+        }
+    return (struct ids){!none, some};
 }
 
 #endif

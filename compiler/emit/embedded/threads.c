@@ -276,10 +276,17 @@ static void work_on_tiles(void *work)
         int64_t strip = task;
         for (; strip >= t->strips; t++) strip -= t->strips;
         const int64_t mask = strip / t->strips_of_mask, first = strip % t->strips_of_mask * ATTN_TILE_ROWS;
-        const uint8_t *const flag = t->flag + mask / t->size[1] * t->stride[0] + mask % t->size[1] * t->stride[1] +
-            first * t->row;
-        attn_tiles_of_strip(flag, min(t->rows - first, ATTN_TILE_ROWS), t->columns, t->row, t->column,
-            t->made + strip * t->tiles_of_strip);
+        const int64_t at = mask / t->size[1] * t->stride[0] + mask % t->size[1] * t->stride[1] + first * t->row;
+        uint8_t *const made = t->made + strip * t->tiles_of_strip;
+#if HIDES
+        if (t->dtype != ATTN_U8) {
+            attn_tiles_of_reals(t->dtype, t->flag, at, min(t->rows - first, ATTN_TILE_ROWS), t->columns, t->row,
+                t->column, made);
+            continue;
+        }
+#endif
+        attn_tiles_of_strip((const uint8_t *)t->flag + at, min(t->rows - first, ATTN_TILE_ROWS), t->columns, t->row,
+            t->column, made);
     }
 }
 

@@ -651,6 +651,48 @@ TARGET INLINE mask_T flags_of_lanes_T(const uint8_t *flag, int64_t step, int64_t
     return __builtin_convertvector(lanes != 0, mask_T);
 }
 
+/* Returns the lanes whose real is not -inf. Lane k has x[k * step]. Lanes from `count` on are not read. */
+TARGET INLINE mask_T shown_f32_of_lanes_T(const float *x, int64_t step, int64_t count)
+{
+    typedef float lanes_of_f32 __attribute__((vector_size(LANES * sizeof(float))));
+    lanes_of_f32 lanes = {0};
+    if (step == 1 && count >= LANES)
+        __builtin_memcpy(&lanes, x, sizeof lanes);
+    else
+        for (int lane = 0; lane < LANES && lane < count; lane++) lanes[lane] = x[lane * step];
+    return __builtin_convertvector(lanes != -INFINITY, mask_T);
+}
+TARGET INLINE mask_T shown_f64_of_lanes_T(const double *x, int64_t step, int64_t count)
+{
+    typedef double lanes_of_f64 __attribute__((vector_size(LANES * sizeof(double))));
+    lanes_of_f64 lanes = {0};
+    if (step == 1 && count >= LANES)
+        __builtin_memcpy(&lanes, x, sizeof lanes);
+    else
+        for (int lane = 0; lane < LANES && lane < count; lane++) lanes[lane] = x[lane * step];
+    return __builtin_convertvector(lanes != -(double)INFINITY, mask_T);
+}
+TARGET INLINE mask_T shown_f16_of_lanes_T(const uint16_t *x, int64_t step, int64_t count)
+{
+    typedef uint16_t lanes_of_f16 __attribute__((vector_size(LANES * sizeof(uint16_t))));
+    lanes_of_f16 lanes = {0};
+    if (step == 1 && count >= LANES)
+        __builtin_memcpy(&lanes, x, sizeof lanes);
+    else
+        for (int lane = 0; lane < LANES && lane < count; lane++) lanes[lane] = x[lane * step];
+    return __builtin_convertvector(lanes != 0xfc00, mask_T);
+}
+TARGET INLINE mask_T shown_bf16_of_lanes_T(const uint16_t *x, int64_t step, int64_t count)
+{
+    typedef uint16_t lanes_of_bf16 __attribute__((vector_size(LANES * sizeof(uint16_t))));
+    lanes_of_bf16 lanes = {0};
+    if (step == 1 && count >= LANES)
+        __builtin_memcpy(&lanes, x, sizeof lanes);
+    else
+        for (int lane = 0; lane < LANES && lane < count; lane++) lanes[lane] = x[lane * step];
+    return __builtin_convertvector(lanes != 0xff80, mask_T);
+}
+
 /* Copies n flags of each of LANES rows: to[x * LANES + lane] is flag[lane * step + x * column]. Lanes from `count`
    on get 0. */
 TARGET INLINE void turn_flags_T(uint8_t *to, const uint8_t *flag, int64_t step, int64_t column, int64_t count, int64_t n)

@@ -168,6 +168,7 @@ static int array_of(const struct lowering *x, const struct value *v)
                       .dtype = v->stored ? v->stored : dtype_of_sums(x->m->dtype),
                       .rank = v->rank,
                       .by_name = v->by_name,
+                      .hides = v->hides,
                       .offset = -1};
     memcpy(a.axes, v->axes, sizeof a.axes);
     return loops_array(x->l, a);

@@ -250,6 +250,7 @@ void lower_array(struct lowering *x, int number, enum array_kind kind)
                       .data = v->data};
     for (int k = 0; k < v->rank; k++) a.axes[k] = v->axes[k];
     a.by_name = v->by_name;
+    a.hides = v->hides;
     a.sums = v->sums;
     a.within = v->within;
     if (kind == ARRAY_INPUT && array_of_elements(x->l, &a) && !a.sums) a.dtype = v->stored ? v->stored : x->m->dtype;

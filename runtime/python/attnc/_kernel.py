@@ -765,8 +765,7 @@ def _with_mask(mask: Any, rule: Any, score: str, given: dict[str, Any], q: Any, 
         wide = str(q.dtype).removeprefix("torch.") == "float64"
         if wide != (dtype == "float64"):
             given["mask"] = _with_dtype(mask, "float64" if wide else "float32")
-        given["seen"] = given["mask"] != -math.inf
-        score, element = f"({score}) + {element}", _element("seen", mask, sizes)
+        score, element = f"({score}) + {element}", f"{element} != -INFINITY"
     own = {"expr": element}
     if rule is None:
         return own, score
@@ -852,7 +851,7 @@ def attention(q: AnyArray, k: Array | None = None, v: Array | None = None, attn_
     number: Any = scale if _is_number(scale) else None
     scaled = scale is not None and (number is None or float(number) != head_dim ** -0.5)
     adds = str(getattr(attn_mask, "dtype", "")).removeprefix("torch.") in _FLOATS
-    for name, there in ("scale", scaled), ("mask", attn_mask is not None), ("seen", adds):
+    for name, there in ("scale", scaled), ("mask", attn_mask is not None):
         if there and name in given:
             raise TypeError(f"arrays has {name!r}, which is a name of attention() itself; expected another name")
         if weight is not None and there and (name == "scale" or adds):

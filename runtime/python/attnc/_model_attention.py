@@ -62,13 +62,14 @@ def plainly(query: Tensor, key: Tensor, value: Tensor, mask: Mask, scale: float,
     logits = torch.matmul(query, key.transpose(2, 3)).float() * scale
     if cap is not None:
         logits = cap * torch.tanh(logits / cap)
+    hidden = ~mask.tensor().to(logits.device)
     if extra is not None:
-        logits = logits + extra
-    logits = logits.masked_fill(~mask.tensor().to(logits.device), torch.finfo(logits.dtype).min)
+        logits, hidden = logits + extra, hidden | (extra == -torch.inf)
+    logits = logits.masked_fill(hidden, torch.finfo(logits.dtype).min)
     if sink is not None:
         of_rows = sink.to(logits.dtype).view(1, -1, 1, 1).expand(*logits.shape[:3], 1)
         logits = torch.cat([logits, of_rows], dim=-1)
-    weights = logits.softmax(-1)[..., :key.shape[2]].to(query.dtype)
+    weights = logits.softmax(-1)[..., :key.shape[2]].masked_fill(hidden, 0).to(query.dtype)
     weights = torch.nn.functional.dropout(weights, dropout, training=dropout > 0)
     return torch.matmul(weights, value).transpose(1, 2).contiguous(), weights
 
@@ -109,9 +110,8 @@ def _mask_of(given: Any, query: Tensor, key: Tensor, is_causal: bool,
         left, right = (window or FAR, 0) if causal else (FAR, FAR)
         return bounded(query.shape[0], n_q, n_k, n_k - n_q, left, right), None
     given = given[..., :n_k]
-    if given.dtype != torch.bool:  # the array is added to logits, and -inf would make rows without keys NaN
-        narrow = given.dtype == query.dtype and given.dtype in _NARROW
-        return Mask(query.shape[0], n_q, n_k), given if narrow else given.float().clamp(min=-1e30)
+    if given.dtype != torch.bool:  # it is added to logits, and -inf hides
+        return Mask(query.shape[0], n_q, n_k), given
     given = given.expand(given.shape[0], given.shape[1], n_q, n_k)
     return Mask(query.shape[0], n_q, n_k, seen=given[:, 0] if given.shape[1] == 1 else given), None
 

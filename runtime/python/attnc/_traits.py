@@ -10,9 +10,9 @@ _Axes = Tuple[str, ...]
 
 class Traits(NamedTuple):
     """The differences between the specs of models. Scale, cap, window and padding are arguments of a call, so that one
-    kernel serves many models. `extra` has the axes of an array that is added to the logit. `seen` has the axes of a
-    given mask. None means that there is no such array. If `narrow`, `extra` has the dtype of the kernel, of 16 bits, and
-    may be -inf; otherwise it is f32 or f64."""
+    kernel serves many models. `extra` has the axes of an array that is added to the logit, and hides pairs where it is
+    -inf. `seen` has the axes of a given mask. None means that there is no such array. If `narrow`, `extra` has the dtype
+    of the kernel, of 16 bits; otherwise it is f32 or f64."""
 
     cap: bool = False
     sink: bool = False
@@ -40,10 +40,8 @@ def spec_of(traits: Traits, head_dim: int, value_dim: int, dtype: str) -> Dict[s
     if traits.cap:
         logit = f"{element('cap', ())} * tanh({logit} / cap)"
     if traits.extra is not None:
-        if traits.narrow:  # a row that sees only -inf would be NaN
-            logit += f" + fmax({element('extra', traits.extra, type=dtype)}, -1e30)"
-        else:
-            logit += " + " + element("extra", traits.extra)
+        added = element("extra", traits.extra, **({"type": dtype} if traits.narrow else {}))
+        logit, mask = f"{logit} + {added}", f"{mask} && {added} != -INFINITY"
     if traits.ids:
         mask += f" && ids[b][row + at[b]] == {element('ids', ('B', 'Nk'), type='int')}"
     if traits.kept:
