@@ -1,8 +1,12 @@
 /* Calls forward, backward and extend with arrays next to pages without access. If an access is outside an array,
-   prints the call and the array. properties.py builds this file with -DKERNEL=NAME_kernel, without threads. */
+   prints the call and the array. properties.py builds this file with -DKERNEL=NAME_kernel, without threads. traps.py
+   builds it with -DTRAPS: then 0 / 0 ends the program. */
 #include "attnrt.h"
 #include "fences.h"
 
+#ifdef TRAPS
+#include <fenv.h>
+#endif
 #include <setjmp.h>
 #include <signal.h>
 
@@ -216,6 +220,9 @@ int main(int count, char **argument)
     const int threads = count > 1 ? (int)strtol(argument[1], NULL, 10) : 1;
     const struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
     if (sigaction(SIGSEGV, &action, NULL) || sigaction(SIGBUS, &action, NULL)) return 3;
+#ifdef TRAPS
+    feenableexcept(FE_INVALID | FE_DIVBYZERO); /* OpenMP's threads inherit this */
+#endif
     for (int h = 0; h < (kernel->values_are_keys ? 3 : 2); h++)
         for (int front = 0; front < 2; front++) {
             struct attn_problem p = {

@@ -450,7 +450,9 @@ int SPEC_state_fold(const struct attn_problem *problem, void *left, const void *
     for (int64_t b = 0; b < problem->batch && !error; b++)
         error = fold_error(&to.sequence[b], &from.sequence[b], to.header->rows);
     if (error) return error; /* no sequence has been changed */
+    const struct arithmetic before = begin_arithmetic();
     for (int64_t b = 0; b < problem->batch; b++) fold_sequence(problem, &this, &to, &from, b);
+    end_arithmetic(&before);
     to.header->check = check_of(&to);
     return 0;
 #else

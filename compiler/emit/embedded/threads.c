@@ -30,9 +30,7 @@ struct work {
     int64_t next; /* the first task that no thread has taken. Tasks that one thread runs are numbered over all jobs. */
     unsigned char *workspace;
     size_t bytes; /* bytes of workspace per thread */
-#if PREFIX_SUMS
     void (*on)(void *work); /* what every thread calls */
-#endif
 #if PHASES
     _Alignas(64) int64_t folded[FOLD_GROUPS * NUMBERS_OF_LINE];
 #endif
@@ -51,46 +49,82 @@ INLINE void forget(const struct version *v, unsigned char *own)
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-#if PREFIX_SUMS
-/* Calls w->on(w) while the thread takes subnormal numbers for 0. Products of decays are often subnormal, and x86
-   processors compute with such numbers up to 100 times slower. */
-static void without_subnormals(void *work)
-{
-    struct work *const w = (struct work *)work;
+#if !defined __SSE__ && !defined __aarch64__
+#include <fenv.h>
+#endif
+
+/* How a thread computes with floating-point numbers. */
+struct arithmetic {
 #if defined __SSE__
-    const unsigned before = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(before | 1 << 15 | 1 << 6); /* for results and for operands */
-    w->on(w);
-    __builtin_ia32_ldmxcsr(before);
+    unsigned all; /* the register MXCSR */
 #elif defined __aarch64__
-    uint64_t before;
-    __asm__ volatile("mrs %0, fpcr" : "=r"(before));
-    __asm__ volatile("msr fpcr, %0" : : "r"(before | 1 << 24) : "memory");
-    w->on(w);
-    __asm__ volatile("msr fpcr, %0" : : "r"(before) : "memory");
+    uint64_t control, flags; /* the registers FPCR and FPSR */
 #else
-    w->on(w);
+    fenv_t all;
+#endif
+};
+
+/* Begins arithmetic without traps, because lanes after the last row may divide by 0. */
+#if PREFIX_SUMS
+/* Subnormal numbers are taken for 0: products of decays are often subnormal, and x86 processors compute with such
+   numbers up to 100 times slower. */
+enum { SUBNORMALS_ARE_ZERO = 1 };
+#else
+enum { SUBNORMALS_ARE_ZERO = 0 };
+#endif
+INLINE struct arithmetic begin_arithmetic(void)
+{
+    struct arithmetic before;
+#if defined __SSE__
+    enum { MASKS = 0x1f80, SUBNORMALS = SUBNORMALS_ARE_ZERO ? 1 << 15 | 1 << 6 : 0 }; /* of results and of operands */
+    before.all = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(before.all | MASKS | SUBNORMALS);
+#elif defined __aarch64__
+    enum { TRAPS = 0x9f00, SUBNORMALS = SUBNORMALS_ARE_ZERO << 24 };
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before.control));
+    __asm__ volatile("mrs %0, fpsr" : "=r"(before.flags));
+    __asm__ volatile("msr fpcr, %0" : : "r"((before.control & ~(uint64_t)TRAPS) | SUBNORMALS) : "memory");
+#else
+    feholdexcept(&before.all);
+#endif
+    return before;
+}
+
+/* Ends it, and leaves the flags of exceptions as they were before. */
+INLINE void end_arithmetic(const struct arithmetic *before)
+{
+#if defined __SSE__
+    __builtin_ia32_ldmxcsr(before->all);
+#elif defined __aarch64__
+    __asm__ volatile("msr fpcr, %0" : : "r"(before->control) : "memory");
+    __asm__ volatile("msr fpsr, %0" : : "r"(before->flags) : "memory");
+#else
+    fesetenv(&before->all);
 #endif
 }
 
-#endif
+static void without_traps(void *work)
+{
+    struct work *const w = (struct work *)work;
+    const struct arithmetic before = begin_arithmetic();
+    w->on(w);
+    end_arithmetic(&before);
+}
+
 /* Calls on(w) in all threads of the jobs. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->job->call->p.team;
-#if PREFIX_SUMS
     w->on = on;
-    on = without_subnormals;
-#endif
     if (w->threads == 1)
-        on(w);
+        without_traps(w);
     else if (team)
-        team->run(on, w, (unsigned)w->threads, 0);
+        team->run(without_traps, w, (unsigned)w->threads, 0);
     else {
 #ifdef _OPENMP
 #pragma omp parallel num_threads(w->threads)
 #endif
-        on(w);
+        without_traps(w);
     }
 }
 
