@@ -871,6 +871,15 @@ void stmt_print(const struct loops *l, const struct stmt *s, struct text *out);
 struct loops *loops_parse(struct arena *arena, const char *text, struct diagnostics *d);
 const char *loops_eval(const struct loops *l, const struct problem_size *size, const struct tensor *in, int count,
                        double *out);
+/* Runs the loops like loops_eval, but without outputs, and counts the operations that it runs. The bodies of all FORs
+   run, as in a kernel, which does not test regions of FORs.
+   - products: two for each term of a product, of a triangular system, and of a sum over an axis in a MAP
+   - scalars, functions: the other operations on reals in MAPs, for one element */
+struct executed {
+    double products, scalars, functions;
+};
+const char *loops_execute(const struct loops *l, const struct problem_size *size, const struct tensor *in, int count,
+                          struct executed *out);
 /* Counts the work of loops over keys that are inside loops over queries.
    - tiles: the number of tiles of keys
    - points: the number of points in all these tiles

@@ -27,7 +27,8 @@ struct machine {
     struct ids ids;
     /* If not NULL, the interpreter only runs FORs and counts their tiles and points. */
     struct visits *visits;
-    bool queries; /* true if the current statement is in a FOR over queries */
+    struct executed *executed; /* if not NULL, the interpreter counts its operations */
+    bool queries;              /* true if the current statement is in a FOR over queries */
     const char *error;
 };
 
@@ -248,21 +249,53 @@ static void store(double *to, enum fold fold, double value)
     }
 }
 
+/* Adds the operations on reals in x. A SELECT computes both branches, as vectors do. */
+static void add_operations(const struct expr *x, struct executed *to)
+{
+    if (x->type != TYPE_REAL || expr_arity(x->op) == 0) return;
+    *(expr_effort(x->op) == EFFORT_FUNCTION ? &to->functions : &to->scalars) += 1;
+    for (int k = 0; k < expr_arity(x->op); k++) add_operations(x->arg[k], to);
+}
+
+/* Counts what an assignment of MAP s computes at a point. Kernels multiply terms that decay by decays of rows, so the
+   exponentials of such terms count nothing (emit/decayed.c). */
+static struct executed operations_of(const struct stmt *s, const struct assign *a)
+{
+    struct executed of = {0, 0, 0};
+    bool sums = false;
+    for (int k = 0; k < s->rank; k++) sums |= a->fold == FOLD_SUM && !(ref_axes(&a->to) >> s->axes[k] & 1);
+    add_operations(a->expr, &of);
+    if (sums && s->where && expr_has(a->expr, EXPR_EXP2)) of = (struct executed){0, 0, 0};
+    if (sums && of.scalars > 0 && a->expr->op == EXPR_MUL) of.scalars--;
+    if (sums)
+        of.products = 2;
+    else
+        of.scalars += a->fold != FOLD_SET;
+    return of;
+}
+
 static void run_map(struct machine *e, const struct stmt *s)
 {
     double operand[MAX_OPERANDS] = {0};
     const struct environment env = environment(e, operand);
     struct access in[MAX_OPERANDS], to[MAX_ASSIGNS];
+    struct executed of[MAX_ASSIGNS];
     uint32_t used[MAX_ASSIGNS] = {0}, nest = nest_of(s);
     if (!first_point(e, s->rank, s->axes)) return;
     for (int k = 0; k < s->operands; k++) in[k] = access_over(e, &s->operand[k], nest);
     for (int k = 0; k < s->assigns; k++) {
         to[k] = access_over(e, &s->assign[k].to, nest);
         used[k] = operands_of(s->assign[k].expr);
+        if (e->executed) of[k] = operations_of(s, &s->assign[k]);
     }
     do {
         if (s->where && !expr_eval_int(s->where, &env)) continue;
         for (int n = 0; n < s->assigns && !e->error; n++) {
+            if (e->executed) {
+                e->executed->products += of[n].products;
+                e->executed->scalars += of[n].scalars;
+                e->executed->functions += of[n].functions;
+            }
             const struct assign *a = &s->assign[n];
             uint32_t bad = 0;
             for (int k = 0; k < s->operands; k++) {
@@ -432,6 +465,7 @@ static void run_dot(struct machine *e, const struct stmt *s)
             const double *y = lane.data + lane.base + t * lane.step[over];
             double value = x[t * row.step[over]];
             for (int64_t n = 0; n < lanes; n++) e->sum[n] += value * y[n * lane.step[lane_axis]];
+            if (e->executed) e->executed->products += 2 * (double)lanes;
         }
         for (int64_t n = 0; n < lanes && !e->error; n++) {
             e->index[lane_axis] = e->lo[lane_axis] + n * e->stride[lane_axis];
@@ -439,6 +473,7 @@ static void run_dot(struct machine *e, const struct stmt *s)
             for (int64_t t = 0; t < terms && !straight && !e->error; t++) {
                 e->index[over] = e->lo[over] + t * e->stride[over];
                 e->sum[n] += row.data[access_at(e, &row, 3, axes)] * lane.data[access_at(e, &lane, 3, axes)];
+                if (e->executed) e->executed->products += 2;
             }
             e->index[over] = e->lo[over];
             if (region && !isfinite(e->sum[n]) && !e->error) e->sum[n] = sum_in_region(e, s, &row, &lane);
@@ -468,6 +503,7 @@ static double sum_of_solved(struct machine *e, const struct stmt *s, const struc
         e->index[s->axis] = j;
         const double *weight = element(e, weights, 3, axes, true), *solved = element(e, to, 3, axes, true);
         if (weight && solved) sum += *weight * *solved;
+        if (e->executed) e->executed->products += 2;
     }
     return sum;
 }
@@ -491,6 +527,7 @@ static void run_solve(struct machine *e, const struct stmt *s)
             const double *value = here ? element(e, &rest, 3, axes, true) : NULL,
                          *factor = value ? element(e, &rate, 3, axes, true) : NULL;
             if (factor) *here = *factor * (*value - sum);
+            if (e->executed) e->executed->scalars += 2;
         }
 }
 
@@ -584,7 +621,7 @@ static void run_tile(struct machine *e, const struct stmt *s, int64_t from, int6
     }
     forget(e, s);
     forget_ranges(e, s->body);
-    if (!s->where || any_point(e, s->where)) run_body(e, s->body);
+    if (e->executed || !s->where || any_point(e, s->where)) run_body(e, s->body);
     e->ran_lo[s->axis] = from;
     e->ran_hi[s->axis] = to;
 }
@@ -702,10 +739,11 @@ static void give_output(struct machine *e, double *out)
     }
 }
 
-const char *loops_eval(const struct loops *l, const struct problem_size *size, const struct tensor *in, int count,
-                       double *out)
+/* Runs the loops. `out` or `executed` may be NULL. */
+static const char *eval(const struct loops *l, const struct problem_size *size, const struct tensor *in, int count,
+                        double *out, struct executed *executed)
 {
-    struct machine e = {.loops = l, .module = l->module, .error = loops_verify(l)};
+    struct machine e = {.loops = l, .module = l->module, .error = loops_verify(l), .executed = executed};
     if (e.error) return e.error;
     for (int a = 0; a < l->module->axes; a++) {
         e.stride[a] = 1;
@@ -721,13 +759,26 @@ const char *loops_eval(const struct loops *l, const struct problem_size *size, c
     for (int a = 0; a < l->arrays && !e.error; a++) prepare_array(&e, a, in, count);
     if (!e.error) run_body(&e, l->body);
     if (e.ids.outside) fail(&e, "a row beyond the end of an integer parameter is read");
-    if (!e.error) give_output(&e, out);
+    if (!e.error && out) give_output(&e, out);
     for (int a = 0; a < l->arrays && e.data; a++) free(e.data[a]);
     free(e.data);
     free(e.extent);
     free(e.elements);
     free(e.sum);
     return e.error;
+}
+
+const char *loops_eval(const struct loops *l, const struct problem_size *size, const struct tensor *in, int count,
+                       double *out)
+{
+    return eval(l, size, in, count, out, NULL);
+}
+
+const char *loops_execute(const struct loops *l, const struct problem_size *size, const struct tensor *in, int count,
+                          struct executed *out)
+{
+    *out = (struct executed){0, 0, 0};
+    return eval(l, size, in, count, NULL, out);
 }
 
 const char *loops_visits(const struct loops *l, const struct problem_size *size, struct visits *out)

@@ -73,6 +73,9 @@ struct visited {
     bool exact;   /* all tiles of queries were counted. false: some were estimated */
     struct operations operations;
 };
+/* Counts the pairs and operations of a program, with the assumptions of count_work. (count.c) */
+void count_operations(const struct compilation *c, const struct problem_size *size, int64_t document,
+                      struct visited *out);
 /* Returns the work of operations on a target. */
 double operations_work(const struct target *t, const struct operations *o);
 void count_visits(const struct loops *l, const struct problem_size *size, struct ids *ids, struct visited *out);

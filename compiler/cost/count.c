@@ -664,24 +664,29 @@ static void count_useful(const struct compilation *c, const struct problem_size 
     counter_close(x);
 }
 
+void count_operations(const struct compilation *c, const struct problem_size *size, int64_t document,
+                      struct visited *out)
+{
+    struct counter counter, *x = &counter;
+    *out = (struct visited){.exact = true};
+    if (counter_open(x, c, size, document)) count_visits(c->loops, size, &x->ids, out);
+    counter_close(x);
+}
+
 /* Counts the pairs that the program's loops visit, and the work and bytes of these loops. */
 static void count_loops(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,
                         struct counts *out)
 {
-    struct counter counter, *x = &counter;
-    if (counter_open(x, c, size, document)) {
-        struct visited visited;
-        count_visits(c->loops, size, &x->ids, &visited);
-        out->visited = visited.pairs;
-        out->tiles = visited.tiles;
-        out->loops = visited.operations.products;
-        out->units = visited.operations.units;
-        out->work = operations_work(c->target, &visited.operations);
-        out->bytes = bytes_moved(c, size, visited.pairs, cache);
-        out->once = bytes_moved(c, size, visited.pairs, INT64_MAX);
-        out->exact &= visited.exact;
-    }
-    counter_close(x);
+    struct visited visited;
+    count_operations(c, size, document, &visited);
+    out->visited = visited.pairs;
+    out->tiles = visited.tiles;
+    out->loops = visited.operations.products;
+    out->units = visited.operations.units;
+    out->work = operations_work(c->target, &visited.operations);
+    out->bytes = bytes_moved(c, size, visited.pairs, cache);
+    out->once = bytes_moved(c, size, visited.pairs, INT64_MAX);
+    out->exact &= visited.exact;
 }
 
 void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,

@@ -76,22 +76,31 @@ void key_ranges_draw(struct key_ranges *to, struct module *m, const struct expr 
     free(lists.list);
 }
 
-/* Appends the ranges of FOR s. */
-static void find_ranges(struct walk *w, const struct stmt *s)
+/* Appends the union of the ranges of statement s, clipped to from <= x < to. */
+static void add_ranges(struct walk *w, const struct stmt *s, int64_t from, int64_t to, bool every)
 {
-    const int64_t from = expr_eval_int(s->from, &w->env), to = expr_eval_int(s->to, &w->env), begin = w->keys.count;
+    const int64_t begin = w->keys.count;
     for (int k = 0; k < s->ranges; k++) {
         int64_t first = expr_eval_int(s->range[k].from, &w->env), end = expr_eval_int(s->range[k].to, &w->env);
         struct attn_range *at = key_ranges_more(&w->keys, 1);
         if (s->range[k].drawn)
-            key_ranges_draw(&w->keys, w->m, s->range[k].drawn, &w->env, first, end, false);
+            key_ranges_draw(&w->keys, w->m, s->range[k].drawn, &w->env, first, end, every);
         else if (at)
             w->keys.range[w->keys.count++] = (struct attn_range){first, end};
     }
-    struct attn_range *all = key_ranges_more(&w->keys, 1);
-    if (s->ranges == 0 && all) w->keys.range[w->keys.count++] = (struct attn_range){from, to};
     if (w->keys.count > begin)
         w->keys.count = begin + attn_union(w->keys.range + begin, w->keys.count - begin, from, to);
+}
+
+/* Appends the ranges of FOR s. */
+static void find_ranges(struct walk *w, const struct stmt *s)
+{
+    const int64_t from = expr_eval_int(s->from, &w->env), to = expr_eval_int(s->to, &w->env);
+    struct attn_range *const all = key_ranges_more(&w->keys, 1);
+    if (s->ranges)
+        add_ranges(w, s, from, to, false);
+    else if (all && from < to)
+        w->keys.range[w->keys.count++] = (struct attn_range){from, to};
 }
 
 /* ---- tiles of keys ---- */
@@ -479,15 +488,16 @@ static void walk_for(struct walk *w, const struct stmt *s, double weight)
     w->stride[s->axis] = stride;
 }
 
-/* Whether the condition of an IF holds. A range of drawn blocks counts as if it had no whole tile. */
+/* Whether the condition of an IF holds. */
 static bool holds(struct walk *w, const struct stmt *s)
 {
     if (s->where) return expr_eval_int(s->where, &w->env) != 0;
-    for (int k = 0; k < s->ranges; k++)
-        if (!s->range[k].drawn && expr_eval_int(s->range[k].from, &w->env) <= w->lo[s->axis] &&
-            expr_eval_int(s->range[k].to, &w->env) >= w->hi[s->axis])
-            return false;
-    return true;
+    const int64_t begin = w->keys.count;
+    add_ranges(w, s, w->lo[s->axis], w->hi[s->axis], true);
+    const bool whole = w->keys.count == begin + 1 && w->keys.range[begin].from <= w->lo[s->axis] &&
+                       w->keys.range[begin].to >= w->hi[s->axis];
+    w->keys.count = begin;
+    return !whole;
 }
 
 static void walk(struct walk *w, const struct stmt *s, double weight)
