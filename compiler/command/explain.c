@@ -340,11 +340,35 @@ static void explain_targets(const struct unit *p)
 {
     section("Targets");
     for (int t = 0; p->compilation[t]; t++)
-        printf("  %-10s %2d-byte vectors, %2d registers, %s%s: tiles of %s, %lld bytes of workspace per thread\n",
-               p->compilation[t]->target->name, p->compilation[t]->target->vector_bytes,
-               p->compilation[t]->target->registers, compilation_form(p->compilation[t]),
-               compilation_products(p->compilation[t]), compilation_tiles(p->arena, p->compilation[t]),
-               (long long)loops_bytes(p->compilation[t]->loops));
+        printf("  %-10s %2d-byte vectors, %2d registers, %s%s: tiles of %s\n", p->compilation[t]->target->name,
+               p->compilation[t]->target->vector_bytes, p->compilation[t]->target->registers,
+               compilation_form(p->compilation[t]), compilation_products(p->compilation[t]),
+               compilation_tiles(p->arena, p->compilation[t]));
+}
+
+/* Prints what NAME_workspace and NAME_saved return. */
+static void explain_memory(const struct unit *p, const struct costs *costs)
+{
+    const int threads = costs->threads > 0 ? costs->threads : 1;
+    section(arena_printf(p->arena, "Bytes of memory for one sequence and head with n queries and keys, %d thread%s",
+                         threads, threads == 1 ? "" : "s"));
+    printf("  %9s", "n");
+    for (int k = 0; k < p->default_count; k++)
+        printf("  %*s", (int)strlen("workspace on ") + 10,
+               arena_printf(p->arena, "workspace on %s", p->defaults[k].target->name));
+    printf("%s\n", p->parts ? "       saved" : "");
+    for (int n = 0; n < costs->lengths.count; n++) {
+        const int64_t length = costs->lengths.length[n];
+        const struct problem_size size = {1, 1, 1, length, length};
+        printf("  %9lld", (long long)length);
+        for (int k = 0; k < p->default_count; k++)
+            printf("  %*lld", (int)strlen("workspace on ") + 10,
+                   (long long)unit_workspace(p, p->defaults[k].target, &size, threads));
+        if (p->parts) printf("  %10lld", (long long)unit_saved(p, &size));
+        printf("\n");
+    }
+    printf("  NAME_workspace%s these numbers; --threads and --lengths choose other ones%s\n",
+           p->parts ? " and NAME_saved return" : " returns", p->parts ? "; NAME_backward_workspace returns more" : "");
 }
 
 static void explain_pairs(const struct unit *p)
@@ -549,6 +573,7 @@ static void explain(const struct unit *p, const struct costs *all, const struct 
     explain_storage(p);
     explain_state(p);
     explain_targets(p);
+    explain_memory(p, costs);
     explain_expressions(spec);
     explain_loops(p->compilation[0]);
     explain_knobs(p);

@@ -248,15 +248,11 @@ static void explain_parts(const struct unit *p, const struct costs *costs)
         const int64_t n = costs->lengths.length[k];
         const struct call_parts run = unit_gradients(p, target, n, true);
         struct text text = {0};
-        int64_t workspace = 0;
-        for (int part = 0; part < run.parts; part++) {
-            const int64_t bytes = loops_bytes(run.part[part]->loops);
-            workspace = bytes > workspace ? bytes : workspace;
+        for (int part = 0; part < run.parts; part++)
             text_add(&text, "%s%s", part ? "; " : "", unit_part_name(p, run.part[part]));
-        }
         const size_t saved = unit_saved_bytes(p, target, n);
-        text_add(&text, "\n  forward saves %s for them; %lld bytes of workspace per thread\n",
-                 saved ? arena_printf(p->arena, "%zu bytes a row and head", saved) : "nothing", (long long)workspace);
+        text_add(&text, "\n  forward saves %s for them\n",
+                 saved ? arena_printf(p->arena, "%zu bytes a row and head", saved) : "nothing");
         if (!last)
             printf("  parts, one after the other: %s", text.data);
         else if (strcmp(text.data, last) != 0)

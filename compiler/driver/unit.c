@@ -485,3 +485,13 @@ bool unit_drawn_range(const void *unit, const char *param, double *low, double *
     *high = range.high;
     return true;
 }
+
+int64_t unit_workspace(const struct unit *p, const struct target *t, const struct problem_size *size, int threads)
+{
+    return emit_workspace(emission_of(p), t, size, threads);
+}
+
+int64_t unit_saved(const struct unit *p, const struct problem_size *size)
+{
+    return emit_saved(emission_of(p), size);
+}

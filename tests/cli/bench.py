@@ -134,8 +134,9 @@ GATED = ('name: gated\nsimilarity: {linear: {features: identity}}\nmask: causal\
 def arrays_that_stay_finite(place):
     """Gates and rates are drawn so that a state stays bounded. A result that is not finite is said."""
     place.write('gated.yaml', GATED)
-    place.write('sigmoid.yaml', GATED.replace('gated', 'sigmoid').replace('"beta[b][h][t]"', '"1 / (1 + exp(-beta[b][h][t]))"'))
-    place.write('grows.yaml', GATED.replace('gated', 'grows').replace('"beta[b][h][t]"', '"9 + beta[b][h][t]"'))
+    rate = '"beta[b][h][t]"'
+    place.write('sigmoid.yaml', GATED.replace('gated', 'sigmoid').replace(rate, '"1 / (1 + exp(-beta[b][h][t]))"'))
+    place.write('grows.yaml', GATED.replace('gated', 'grows').replace(rate, '"9 + beta[b][h][t]"'))
     done = bench(place, 'gated.yaml', 'sigmoid.yaml', 'grows.yaml', '--lengths', '2k', '--backward', '--json=x.json',
                  '--limit', '100')
     rows = json.loads(place.read('x.json'))['results']
@@ -144,6 +145,37 @@ def arrays_that_stay_finite(place):
         check(r['flops'] <= r['flops_of_loops'], 'more useful FLOPs than loops have: %s' % r)
     said = re.findall(r'^! (\w+), \w+ at 2048: .* is not finite', done.stdout, re.M)
     check(said == ['grows', 'grows'], done.stdout)
+
+
+BY_CHANNEL = ('name: channel\nsimilarity: {linear: {features: identity}}\nmask: causal\nnormalize: none\n'
+              'decay: {log: "gate[b][h][t][d]"}\narrays: {gate: {shape: [B, H, Nk, D]}}\nshape: {head_dim: 16}\n')
+GIVEN = ('name: given\nsimilarity: softmax\nmask: {expr: "seen[b][h][row][j]"}\n'
+         'arrays: {seen: {shape: [B, H, Nq, Nk], type: bool}}\nshape: {head_dim: 8}\n')
+
+
+@case
+def explain_says_the_bytes_of_a_call(place):
+    """explain's workspace and saved bytes are those that the compiled kernel's functions return."""
+    specs = {'soft.yaml': SOFTMAX, 'elu.yaml': ELU, 'gated.yaml': GATED, 'channel.yaml': BY_CHANNEL, 'given.yaml': GIVEN,
+             'bounded.yaml': 'name: bounded\nsimilarity: softmax\nshape: {head_dim: 8, max_length: 300}\n',
+             'squares.yaml': GATED.replace('gated', 'squares').replace('{linear: {features: identity}}', 'softmax')
+             .replace('normalize: none\n', '').replace('decay: {log: "gate[b][h][t]"}\n', '')
+             .replace('gate: {shape: [B, H, Nk]}, ', '').replace('beta[b][h][t]', '0.1 * beta[b][h][t]')}
+    for name, text in specs.items(): place.write(name, text)
+    for name in specs:
+        for threads in '1', '3':
+            made = json.loads(bench(place, name, '--lengths', '40,300', '--threads', threads, '--backward',
+                                    '--json').stdout)
+            rows, target = made['results'], made['target']
+            said = place.attnc('explain', name, '--backward', '--lengths', '40,300', '--threads', threads).stdout
+            table = said.split('Bytes of memory')[1].split('\n\n')[0].splitlines()
+            column = 1 + re.findall(r'workspace on (\S+)', table[1]).index(target)
+            for r in rows:
+                line = next(line.split() for line in table[2:] if line.split()[0] == str(r['length']))
+                if r['pass'] == 'forward':
+                    check(int(line[column]) == r['workspace_bytes'] and int(line[-1]) == r['saved_bytes'],
+                          '%s, %s threads: explain says %s, and the kernel %d and %d' % (
+                              name, threads, line, r['workspace_bytes'], r['saved_bytes']))
 
 
 @case
