@@ -114,7 +114,10 @@ static void fill_line(const struct bench *b, const struct bench_point *p, int en
     if (r->runs > 1)
         snprintf(line->cell[SPREAD], CELL, "%s%.0f%%", r->spread > SPREAD_MAX ? "! " : "", 100 * r->spread);
     snprintf(line->cell[GFLOPS], CELL, "%.1f", f.gflops);
-    snprintf(line->cell[SHARE], CELL, "%.1f%%", 100 * f.share);
+    if (f.share <= 1)
+        snprintf(line->cell[SHARE], CELL, "%.1f%%", 100 * f.share);
+    else
+        snprintf(line->cell[SHARE], CELL, "!");
     snprintf(line->cell[EXPECTED], CELL, "%.2f, %s", f.ratio, f.memory_bound ? "memory" : "compute");
     table_bytes(r->counts.bytes, line->cell[BYTES], CELL);
     if (b->o->decode) {
@@ -164,6 +167,22 @@ static void print_machine(const struct bench *b, struct text *out)
         }
 }
 
+/* Says why a result has no share of the peak: useful FLOPs are at most those of the loops, so the peak is too low. */
+static void print_above_peak(const struct bench *b, struct text *out)
+{
+    bool above = false;
+    for (int k = 0; k < b->begun; k++)
+        for (int e = 0; e < b->entries; e++) {
+            const struct bench_result *r = &b->point[k].result[e];
+            above |= r->measured && !b->o->decode && figures_of(b, r).share > 1;
+        }
+    if (above)
+        text_add(
+            out,
+            "! a kernel was faster than the measured peak: other programs ran while the peak was measured, so there "
+            "is no share of it.\n");
+}
+
 /* Names the results that are not finite. Infinite numbers may take another path through the code. */
 static void print_infinite(const struct bench *b, struct text *out)
 {
@@ -204,6 +223,7 @@ static void print_notes(const struct bench *b, bool inexact, bool shaking, struc
                  "counts only if the arrays exceed the cache of %s.\n",
                  (long long)q->batch, cache);
     print_infinite(b, out);
+    print_above_peak(b, out);
     if (shaking)
         text_add(out, "! repeats differ by more than %.0f%%: this machine is probably busy.\n", 100 * SPREAD_MAX);
     if (b->o->backward)
@@ -328,7 +348,7 @@ static void fields_of(const struct bench *b, const struct bench_point *p, int en
         {"peak_gflops", REAL, .real = r->peak / 1e9, .absent = no_call},
         {"peak_spread", REAL, .real = r->peak_spread, .absent = no_call},
         {"shaking", TRUTH, .whole = bench_shaking(r), .absent = no},
-        {"share_of_peak", REAL, .real = f.share, .absent = no_call},
+        {"share_of_peak", REAL, .real = f.share, .absent = no_call || f.share > 1},
         {"pairs", REAL, .real = r->counts.pairs, .absent = no_call},
         {"visited", REAL, .real = r->counts.visited, .absent = no_call},
         {"pairs_exact", TRUTH, .whole = r->counts.exact, .absent = no_call},
