@@ -25,6 +25,9 @@ MODELS = {
     'Bart': ('BartForConditionalGeneration', dict(HALVES, max_position_embeddings=80, decoder_start_token_id=2,
                                                   forced_eos_token_id=None)),
     'Marian': ('MarianMTModel', dict(HALVES, max_position_embeddings=80, decoder_start_token_id=2, forced_eos_token_id=None)),
+    'T5Gemma': ('T5GemmaForConditionalGeneration', dict(
+        vocab_size=100, encoder=dict(GROUPED, head_dim=8, sliding_window=5, query_pre_attn_scalar=8),
+        decoder=dict(GROUPED, head_dim=8, sliding_window=5, query_pre_attn_scalar=8))),
     'Whisper': ('WhisperForConditionalGeneration', dict(HALVES, num_mel_bins=8, max_source_positions=20, max_target_positions=80,
                                                         decoder_start_token_id=1)),
     'GptOss': ('GptOssForCausalLM', dict(GROUPED, head_dim=8, num_local_experts=2, num_experts_per_tok=1, sliding_window=5)),
@@ -49,7 +52,7 @@ MODELS = {
                                                  layer_types=['linear_attention', 'full_attention'],
                                                  mlp_layer_types=['dense', 'sparse'])),
 }
-OF_PAIRS = ('T5', 'Bart', 'Marian', 'Whisper')  # models with an encoder and a decoder
+OF_PAIRS = ('T5', 'Bart', 'Marian', 'T5Gemma', 'Whisper')  # models with an encoder and a decoder
 CONFIGS = {'Gemma3': 'Gemma3TextConfig'}
 
 

@@ -426,7 +426,7 @@ def caches_of_pairs(folder):
     """Cache(config) of a model with an encoder and a decoder stores both kinds of attention, of all layers of a decoder
     that has more of them than the encoder. transformers cannot store them, so the right tokens come from no cache."""
     for name, changes in ('T5', {'num_decoder_layers': 3}), ('Bart', {'decoder_layers': 3}), ('Marian', {}), (
-            'Whisper', {'decoder_layers': 2}):
+            'T5Gemma', {}), ('Whisper', {'decoder_layers': 2}):
         eager, ours = model_of(name, **changes), model_of(name, 'attnc', **changes)
         for padding, word, more in (None, 'cache', {}), ('left', 'past_key_values', {'num_beams': 3}), ('right', 'cache', {}):
             if name == 'Whisper' and padding == 'right': continue

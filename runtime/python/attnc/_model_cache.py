@@ -128,12 +128,13 @@ class Cache(_utils.DynamicCache):  # type: ignore[misc]
 
     config: the model's config. If it is given, layers with a sliding window keep only the tokens of the window. For a
     model with an encoder and a decoder, such as T5, Cache(config) returns an EncoderDecoderCache of transformers, which has
-    one Cache for self-attention and one for cross-attention."""
+    one Cache for self-attention and one for cross-attention. more: other arguments of DynamicCache, which transformers
+    gives"""
 
     layers: Any
     layer_class_to_replicate: Any
 
-    def __new__(cls, config: Any = None) -> Any:
+    def __new__(cls, config: Any = None, **_: Any) -> Any:
         made = super().__new__(cls)
         if not getattr(config, "is_encoder_decoder", False):
             return made
@@ -144,8 +145,8 @@ class Cache(_utils.DynamicCache):  # type: ignore[misc]
     def __copy__(self) -> Any:
         return copy.deepcopy(self)
 
-    def __init__(self, config: Any = None) -> None:
-        super().__init__(config=config)
+    def __init__(self, config: Any = None, **more: Any) -> None:
+        super().__init__(config=config, **more)
         if self.layer_class_to_replicate is not None:
             self.layer_class_to_replicate = Layer
         layers: List[Any] = []
