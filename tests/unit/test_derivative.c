@@ -26,8 +26,8 @@ static const struct expr *op(struct module *m, enum expr_op op, const struct exp
 }
 
 /* The operations on one or two reals, but for ELEMENT, which reads an array, and HELD, which has no derivative.
-   Multiplication is listed twice, to be drawn more often. */
-static enum expr_op of_reals[EXPR_OPS + 1];
+   Sums and products are listed several times, to be drawn more often than functions whose derivative is 0. */
+static enum expr_op of_reals[EXPR_OPS + 9];
 static int reals;
 
 static void find_operations(void)
@@ -45,19 +45,20 @@ static void find_operations(void)
         if (k != EXPR_ELEMENT && k != EXPR_HELD && (row[k].arguments == 1 || row[k].arguments == 2) &&
             (row[k].result == REAL || row[k].result == SAME))
             of_reals[reals++] = (enum expr_op)k;
-    of_reals[reals++] = EXPR_MUL;
+    for (int k = 0; k < 9; k++) of_reals[reals++] = k < 3 ? EXPR_MUL : k < 6 ? EXPR_ADD : EXPR_SIGMOID;
 }
 
 /* Makes a random expression. Random numbers are drawn in separate statements, because C does not order the
    evaluation of arguments. */
 static const struct expr *random_expr(struct module *m, int depth, bool integer)
 {
-    static const enum expr_op of_integers[] = {EXPR_ADD, EXPR_SUB, EXPR_MUL, EXPR_MOD, EXPR_DIV},
+    static const enum expr_op of_integers[] = {EXPR_ADD, EXPR_SUB,     EXPR_MUL,        EXPR_MOD,
+                                               EXPR_DIV, EXPR_BIT_XOR, EXPR_SHIFT_RIGHT},
                               compare[] = {EXPR_LT, EXPR_LE, EXPR_EQ, EXPR_NE};
     if (integer) {
         if (depth <= 0 || below(3) == 0)
             return below(3) ? expr_leaf(m, EXPR_INDEX, below(AXES)) : expr_int(m, below(7) - 3);
-        const enum expr_op of = of_integers[below(5)];
+        const enum expr_op of = of_integers[below(7)];
         const struct expr *a = random_expr(m, depth - 1, true);
         return op(m, of, a, random_expr(m, depth - 1, true));
     }
@@ -91,21 +92,34 @@ static bool all_finite(const struct expr *e, const struct environment *env)
     return isfinite(value) && (e->op != EXPR_SQRT || value > 0);
 }
 
+/* Returns the sum of the results of roundings in e. It changes where e jumps. */
+static double rounded(const struct expr *e, const struct environment *env)
+{
+    double sum = expr_rounds(e->op) ? expr_eval(e, env) : 0;
+    for (int k = 0; k < expr_arity(e->op); k++) sum += rounded(e->arg[k], env);
+    return sum;
+}
+
 /* Returns the central difference with respect to at[k]. Returns NaN if a smaller step gives another value, because
- * of a kink or rounding. */
+ * of a kink or rounding, or if e jumps. */
 static double difference(const struct expr *e, struct environment env, double *at, int k)
 {
-    double slope[2], middle = at[k];
+    double slope[2], middle = at[k], level[2];
+    bool jumps = false;
     for (int n = 0; n < 2; n++) {
         double step = n ? 2.5e-5 : 1e-4, up, down;
         at[k] = middle + step;
         up = expr_eval(e, &env);
+        level[0] = rounded(e, &env);
         at[k] = middle - step;
         down = expr_eval(e, &env);
+        level[1] = rounded(e, &env);
+        jumps |= level[0] != level[1];
         slope[n] = (up - down) / (2 * step);
     }
     at[k] = middle;
     double value = fabs(expr_eval(e, &env));
+    if (jumps) return NAN;
     return fabs(slope[0] - slope[1]) <= 1e-6 * fabs(slope[1]) && value < 1e6 * fabs(slope[1]) ? slope[1]
            : slope[0] == 0 && slope[1] == 0                                                   ? 0
                                                                                               : NAN;
