@@ -223,7 +223,7 @@ def python_says_what_is_wrong(place):
                                  ((q, k, v.astype('f2')), TypeError, 'v is float16'),
                                  ((q.astype('>f4'), k, v), TypeError, 'byte order'),
                                  ((q.tolist(), k, v), TypeError, 'q is a list'),
-                                 ((q, k, None), TypeError, 'v is a NoneType'),
+                                 ((q, k, None), TypeError, 'v is missing'),
                                  ((q[0], k, v), ValueError, 'q has shape [4, 5, 8]', '[B, H, n_q, 8]'),
                                  ((q, k[..., :4], v), ValueError, 'k has shape [2, 2, 7, 4]', '[B, G, n_k, 8]'),
                                  ((q, k[:1], v), ValueError, 'k has shape [1, 2, 7, 8]', 'B = 2'),
@@ -291,7 +291,10 @@ def python_takes_parameters(place):
     document = np.repeat(np.array([[0, 0, 0, 1, 1, 2, 2]], 'i4'), 2, 0)
     close(packed.forward(q, k, v, document=document), ran(place, (q, k, v), document=document), 0, 'documents')
     refuses(lambda: packed.forward(q, k, v, document=document[:, ::-1].copy()), ValueError, 'ascending')
-    refuses(lambda: packed.forward(q, k, v, document=document.astype('i8')), TypeError, 'document is int64', 'int32')
+    close(packed.forward(q, k, v, document=document.astype('i8')), packed.forward(q, k, v, document=document), 0, 'int64')
+    refuses(lambda: packed.forward(q, k, v, document=document.astype('i8') + 2**32), ValueError,
+            'document is int64 and has an element 4294967296')
+    refuses(lambda: packed.forward(q, k, v, document=document.astype('f4')), TypeError, 'document is float32', 'int32')
     seeded = compiled(place, SKETCH.replace('sketch: 4', 'sketch: 4, seed: 7').replace('name: sketch', 'name: seeded'))
     close(seeded.forward(q, k, v), out, 0, "the spec's seed")
 

@@ -171,7 +171,7 @@ def python_refuses_wrong_gradients(place):
     for arrays, kind, *words in (((out, dout.astype('f8')), TypeError, 'dout is float64', 'float32'),
                                  ((out[:, :, :4], dout), ValueError, 'out has shape [2, 4, 4, 8]', 'n_q = 5'),
                                  ((out, dout[:, :2]), ValueError, 'dout has shape [2, 2, 5, 8]', 'H = 4'),
-                                 ((None, dout), TypeError, 'out is a NoneType')):
+                                 ((None, dout), TypeError, 'out is missing')):
         refuses(lambda: soft.backward(q, k, v, *arrays, saved=saved), kind, *words)
     refuses(lambda: soft.backward(q, k, v, out, dout, saved=soft.Saved()), ValueError, 'saved is empty', 'forward()')
     refuses(lambda: soft.backward(q[:, :, :4], k, v, out[:, :, :4], dout[:, :, :4], saved=saved), ValueError,

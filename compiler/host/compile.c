@@ -323,18 +323,19 @@ static const char *note_file(const struct job *j, const char *key_text)
     return arena_printf(j->arena, "spec-%.32s.note", key_hash(j, &key));
 }
 
-/* Removes a value of OMP_NUM_THREADS that is no list of numbers from 1 on. LLVM's OpenMP library ends the process if it
-   is empty, and counts threads wrongly if it is another text. */
+/* Removes a value of OMP_NUM_THREADS that is no list of numbers from 1 to 2^16. LLVM's OpenMP library ends the process
+   if it is empty, and counts threads wrongly if it is another text. */
 static void check_openmp(const struct console *c)
 {
     static const char name[] = "OMP_NUM_THREADS";
+    enum { most = 1 << 16 };
     const char *const text = getenv(name), *at = text;
     bool good = text != NULL;
     while (good) {
         char *end;
         at += strspn(at, " \t");
         const long number = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : 0;
-        good = number > 0 && number <= INT_MAX;
+        good = number > 0 && number <= most;
         if (!good) break;
         at = end + strspn(end, " \t");
         if (*at != ',') break;
@@ -342,7 +343,8 @@ static void check_openmp(const struct console *c)
     }
     if (text == NULL || (good && *at == 0)) return;
     if (*text)
-        console_mention(c, "note", "%s is '%s', which is ignored; expected a number of threads, 1 or more", name, text);
+        console_mention(c, "note", "%s is '%s', which is ignored; expected a number of threads, 1 to %d", name, text,
+                        most);
     unsetenv(name);
 }
 

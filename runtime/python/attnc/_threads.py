@@ -97,16 +97,16 @@ def processors() -> int:
 
 @contextlib.contextmanager
 def usable_openmp() -> Iterator[None]:
-    """In the block, OMP_NUM_THREADS is not set if it is no list of numbers from 1 on. LLVM's OpenMP library, which reads
-    it at its first call, ends the process if it is empty, and counts threads wrongly if it is another text."""
+    """In the block, OMP_NUM_THREADS is not set if it is no list of numbers from 1 to 2^16. LLVM's OpenMP library, which
+    reads it at its first call, ends the process if it is empty, and counts threads wrongly if it is another text."""
     name = "OMP_NUM_THREADS"
     text = os.environ.get(name)
-    if text is None or all(one.strip().isdecimal() and 0 < int(one) < 2**31 for one in text.split(",")):
+    if text is None or all(one.strip().isdecimal() and 0 < int(one) <= 1 << 16 for one in text.split(",")):
         yield
         return
     if text.strip():
-        warnings.warn(f"{name} is {text!r}, which is ignored; expected a number of threads, 1 or more", RuntimeWarning,
-                      stacklevel=4)
+        warnings.warn(f"{name} is {text!r}, which is ignored; expected a number of threads, 1 to {1 << 16}",
+                      RuntimeWarning, stacklevel=4)
     del os.environ[name]
     try:
         yield
