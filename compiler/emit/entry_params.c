@@ -82,6 +82,7 @@ static void set_integers_of_sequences(struct template_names *t, const struct ker
 /* Returns the name of `limits` of struct attn_param. */
 static const char *limits_of(const struct spec *spec, const struct kernel_array *a)
 {
+    if (spec_array(spec, a->name) >= 0) return "ATTN_NO_LIMITS"; /* an array may have the name of an absent feature's */
     if (strcmp(a->name, "document") == 0)
         return mask_requires(spec->mask, MASK_DOCUMENT) ? "ATTN_IDS" : "ATTN_NO_LIMITS";
     if (strcmp(a->name, "blocks") == 0)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Names of other inputs and outputs of kernels. An array must not have such a name. */
+/* Names of inputs, outputs and sums that every kernel may have. */
 static const char *const taken[] = {"q",
                                     "k",
                                     "v",
@@ -13,18 +13,10 @@ static const char *const taken[] = {"q",
                                     "dq",
                                     "dk",
                                     "dv",
-                                    "bias",
-                                    "seed",
-                                    "lse",
-                                    "statistics",
-                                    "coefficients",
-                                    "document",
-                                    "lengths",
                                     "query_start",
                                     "first_key",
                                     "all_keys",
                                     "sink_mode",
-                                    "blocks",
                                     "log_decay",
                                     "log_decay_q",
                                     "log_decay_q_low",
@@ -121,4 +113,26 @@ void spec_read_arrays(struct spec_reader *r)
         if (!named) all->count--;
     }
     check_gradients(r, node);
+}
+
+void spec_check_array_names(struct spec_reader *r)
+{
+    const struct spec *const spec = r->spec;
+    const struct yaml *const node = yaml_get(r->root, "arrays");
+    const struct {
+        const char *name;
+        bool is_there;
+    } own[] = {
+        {"bias", spec->similarity.bias == BIAS_DENSE},
+        {"coefficients", spec->similarity.kind == SIMILARITY_POLYNOMIAL_SQUARE && !spec->similarity.coefficients},
+        {"document", mask_has(spec->mask, MASK_DOCUMENT)},
+        {"lengths", mask_has(spec->mask, MASK_LENGTHS)},
+        {"blocks", mask_has(spec->mask, MASK_BLOCKS)},
+        {"statistics", spec->emit & EMIT_STATISTICS},
+        {"log_decay", spec->decay != NULL}};
+    for (size_t k = 0; k < sizeof own / sizeof *own; k++)
+        for (int n = 0; own[k].is_there && node && node->kind == YAML_MAP && n < node->count; n++)
+            if (strcmp(node->key[n]->text, own[k].name) == 0)
+                spec_error(r, node->key[n], "'arrays': this kernel has another array '%s'; choose another name",
+                           own[k].name);
 }

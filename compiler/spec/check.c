@@ -335,6 +335,7 @@ void spec_check(struct spec_reader *r, const char *file)
     check_dropout(r);
     check_delta(r);
     check_jvp(r);
+    spec_check_array_names(r);
     if (!spec->description) spec->description = "";
     if (!spec->value_dim) spec->value_dim = spec->head_dim;
     if (!spec->emit) spec->emit = EMIT_FORWARD;

@@ -48,6 +48,8 @@ void spec_read_tree(struct spec_reader *r);
 void spec_read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, enum group group, void *into);
 /* Reads `arrays:` into r->spec->arrays. This happens before spec_read_tree reads expressions. (arrays.c) */
 void spec_read_arrays(struct spec_reader *r);
+/* Reports arrays of `arrays:` that are named like another array of this kernel. The spec has been read. */
+void spec_check_array_names(struct spec_reader *r);
 bool spec_is_identifier(const char *text);
 /* Checks conditions on several keys, and sets defaults. (check.c) */
 void spec_check(struct spec_reader *r, const char *file);

@@ -143,6 +143,11 @@ static bool is_python_name(const struct unit *p, const struct kernel_array *of, 
     const char *const gradient = arena_printf(p->arena, "d%s", name);
     bool used = python_is_keyword(name) || python_is_keyword(gradient);
     for (const char *const *other = python_names; *other; other++) used |= strcmp(name, *other) == 0;
+    if (spec_array(p->spec, of->name) >= 0) {
+        used |= strcmp(name, "seed") == 0 || strcmp(name, "statistics") == 0;
+        /* arguments of a state's extend(), which takes the rows of such arrays */
+        used |= array_grows(of) && (strcmp(name, "lengths") == 0 || strcmp(name, "cu_seqlens") == 0);
+    }
     for (int k = 0; k < p->arrays->count; k++) {
         const struct kernel_array *const a = &p->arrays->array[k];
         if (a->place == PLACE_PARAMS && strcmp(a->name, of->name) != 0)

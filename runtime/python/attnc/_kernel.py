@@ -372,7 +372,7 @@ class Kernel:
         if query_start is not None:
             given["query_start"] = query_start
         for keyword, value in parameters.items():
-            name = self._keywords.get(keyword)
+            name = self._keywords.get(keyword) or self._keywords.get(keyword.removesuffix("_"))
             if name is None:
                 takes = ", ".join(p.keyword for p in self.parameters) or "none"
                 raise TypeError(f"{self.name} has no parameter {keyword!r}; it takes {takes}")
@@ -506,15 +506,25 @@ class Kernel:
         pages, table: attnc.Pages for the keys and values, and an array of int32 [batch, n]: number x in the row of a
             sequence is the page of its tokens from x * pages.tokens on. Each extend() reads the table. The caller gives
             sequences pages for new tokens, lets them share earlier ones, and frees pages. `capacity` is not used.
-        seed, threads, parameters: as for a call of the kernel; they apply to all calls of extend()
+        seed, threads, parameters: as for a call of the kernel; they apply to all calls of extend(). An array that is
+            named `table` or `pages` is also `table_` or `pages_` here, in case the state has pages.
 
         Raises SpecError if the mask lets a query see later tokens."""
         for word, value in ("batch", batch), ("capacity", capacity), ("start", start), ("rewind", rewind):
             if value < 0:
                 raise ValueError(f"{word} is {value}; expected 0 or more")
         check_threads(threads)
+        parameters, pages, table = self._apart_from_pages(parameters, pages, table)
         return State(self, self._with_state(), batch, capacity, start, rewind, foldable, self._seed(seed),
                      threads, self._given(parameters), pages, table)
+
+    def _apart_from_pages(self, parameters: dict[str, Any], pages: Any, table: Any) -> tuple[dict[str, Any], Any, Any]:
+        """Returns the arguments of state(), where `pages` and `table` may be arrays of the spec with these names."""
+        if pages is not None and "pages" in self._keywords and not isinstance(pages, Pages):
+            parameters, pages = {**parameters, "pages": pages}, None
+        if table is not None and "table" in self._keywords and pages is None:
+            parameters, table = {**parameters, "table": table}, None
+        return parameters, pages, table
 
     def page_bytes(self, heads: int, kv_heads: int | None = None, *, key_heads: int = 0, tokens: int = 128) -> int:
         """The bytes of a page of attnc.Pages(…, tokens) for a state of this kernel.
@@ -533,6 +543,7 @@ class Kernel:
 
         Raises ValueError if the bytes are of another kernel, truncated or damaged."""
         check_threads(threads)
+        parameters, pages, table = self._apart_from_pages(parameters, pages, table)
         return loaded(self, self._with_state(), data, capacity, self._seed(seed), threads, self._given(parameters), pages,
                       table)
 
