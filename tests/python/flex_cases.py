@@ -1,10 +1,12 @@
 """Tests attnc.torch.flex_attention: it gives PyTorch's results, and gradients of captured tensors. Its errors quote
 the line."""
 import math
+import threading
 
 from common import *
 
 import torch
+import torch._dynamo.testing
 from torch.nn.attention import flex_attention as flex
 from torch.nn.attention.flex_attention import AuxRequest, BlockMask, create_block_mask, create_mask
 
@@ -266,6 +268,130 @@ def modules_in_graphs(folder):
         check('flex_attention cannot compile torch.lgamma()' in str(error), error)
     else:
         check(False, 'no error')
+
+
+def users(c):
+    """Returns score_mods as PyTorch's tests and users write them."""
+    inf, F = float('inf'), torch.nn.functional
+    return {
+        'extremes': lambda s, b, h, q, k: s + torch.max(q, k) * 0.1 - torch.min(q, k) * 0.2,
+        'bits': lambda s, b, h, q, k: s + ((q >> 2) & 3) * 0.1 - ((k << 1) | 1) * 0.01 + (q ^ k) * 0.03 + ~k * 0.01,
+        'powers': lambda s, b, h, q, k: s * 2 ** h + torch.exp2(-((h + 1) * 8.0 / H)) * (k - q),
+        'logarithms': lambda s, b, h, q, k: s + torch.log2(1 + (q - k).abs()).to(int) * 0.5,
+        'added': lambda s, b, h, q, k: s + torch.where(q >= k, 0.0, -inf),
+        'doubled': lambda s, b, h, q, k: torch.where(q >= k, s, -inf) * 2,
+        'threshold': lambda s, b, h, q, k: torch.where(s > 0, s, -inf),
+        'causal_threshold': lambda s, b, h, q, k: torch.where(q >= k, torch.where(s > c['keys'][b, h, k], s, -inf), -inf),
+        'tensor_of_inf': lambda s, b, h, q, k: torch.where(q >= k, s, torch.tensor(-inf, dtype=s.dtype, device=s.device)),
+        'new_full': lambda s, b, h, q, k: torch.where((q - k) % 3 == 0, s.new_full((), -inf), s + s.new_zeros(())),
+        'full_like': lambda s, b, h, q, k: torch.where(q >= k, s, torch.full_like(s, -inf)) + torch.zeros_like(s),
+        'rounding': lambda s, b, h, q, k: torch.round(q / 2) + torch.ceil(s) - torch.trunc(s * 3) / 3 + torch.sign(s - 0.1),
+        'rests': lambda s, b, h, q, k: s + torch.fmod(k - q, 5) * 0.1 + torch.div(k - q, 4, rounding_mode='trunc') * 0.3,
+        'activations': lambda s, b, h, q, k: F.gelu(s) + F.gelu(s, approximate='tanh') + F.silu(s) + F.softplus(s) + F.relu(s),
+        'tested': lambda s, b, h, q, k: torch.where(torch.isnan(s) | torch.isinf(s), 0.0, torch.addcmul(s, s, s, value=0.1)),
+        'truths': lambda s, b, h, q, k: s + ((q > k) + (q > 5)) * 0.3 + ((q > k) * (k > 3)) * 0.5,
+        'trigonometry': lambda s, b, h, q, k: torch.sin(torch.cos(s)) + torch.tan(b),
+        'filled': lambda s, b, h, q, k: s.masked_fill(q < k, -inf).to(s.dtype),
+        'in_place': lambda s, b, h, q, k: s.mul_(2).add_(h),
+        'hidden_rows': lambda s, b, h, q, k: torch.where((q > 5) & (q >= k), s, -inf),
+        'bias_of_inf': lambda s, b, h, q, k: s + c['holes'][h, q, k],
+    }
+
+
+def with_holes():
+    c = captured()
+    c['holes'] = torch.randn(H, L, L).masked_fill(torch.rand(H, L, L) < 0.4, -math.inf)
+    c['holes'][1, 7] = -math.inf
+    return c
+
+
+@case
+def score_mods_of_users(folder):
+    c, (q, k, v) = with_holes(), tensors()
+    for name, mod in users(c).items():
+        wanted = flex.flex_attention(q, k, v, mod, enable_gqa=True, return_lse=True)
+        made = attnc.torch.flex_attention(q, k, v, mod, enable_gqa=True, return_lse=True)
+        for one, two in zip(made, wanted):
+            same = one == two   # -inf - -inf is no number
+            close(torch.where(same, 0, one), torch.where(same, 0, two), 3e-5, name)
+
+
+@case
+def wide_integers(folder):
+    """Captured int64 that do not fit 32 bits are compared as they are. Other uses are refused, in graphs by each call."""
+    q, k, v = tensors()
+    ids = (torch.arange(L) // 9 * 2 ** 32 + 5).roll(3)
+    ids[:4] = -1
+    ends = ids[torch.arange(L).clamp(max=60)] + 2 ** 33
+    def seen(b, h, x, y): return (ids[x] == ids[y]) & (ids[y] != -1) | (ends[x] < ids[y])
+    def added(s, b, h, x, y): return s + (ids[x] - ids[y]) * 1e-12
+    mask = block_mask(seen)
+    wanted = flex.flex_attention(q, k, v, None, mask, enable_gqa=True)
+    function = lambda q, k, v: attnc.torch.flex_attention(q, k, v, None, mask, enable_gqa=True)
+    for way in function, torch.compile(function, fullgraph=True, backend='aot_eager'):
+        close(way(q, k, v), wanted, 2e-5, 'wide')
+    for way in lambda f: f, lambda f: torch.compile(f, fullgraph=True, backend='aot_eager'):
+        try:
+            way(lambda q, k, v: attnc.torch.flex_attention(q, k, v, added, enable_gqa=True))(q, k, v)
+        except Exception as error:
+            check('integers that do not fit 32 bits' in str(error) and '(ids[x] - ids[y])' in str(error) or 'sub' in str(error),
+                  error)
+        else:
+            check(False, 'no error')
+
+
+@case
+def tables_of_symbolic_sizes(folder):
+    """One graph serves tables whose size depends on the number of tokens."""
+    def function(q, k, v, table):
+        n = q.shape[2]
+        return attnc.torch.flex_attention(q, k, v, lambda s, b, h, x, y: s + table[h, x - y + n - 1] + table[h, y - x], None,
+                                          enable_gqa=True)
+    count = torch._dynamo.testing.CompileCounterWithBackend('aot_eager')
+    torch._dynamo.reset()
+    compiled = torch.compile(function, fullgraph=True, backend=count, dynamic=True)
+    for n in 40, 41, 52, 63:
+        q, k, v = tensors(n, n, grad=True)
+        table = torch.randn(H, 2 * n - 1, requires_grad=True)
+        wanted, made = function(q, k, v, table), compiled(q, k, v, table)
+        close(made.detach(), wanted.detach(), 1e-5, '%d tokens' % n)
+        for one, two in zip(torch.autograd.grad(made.square().sum(), [q, table]),
+                            torch.autograd.grad(wanted.square().sum(), [q, table])):
+            close(one, two, 1e-4, 'gradients of %d tokens' % n)
+    check(count.frame_count == 1, '%d graphs' % count.frame_count)
+
+
+@case
+def threads_at_the_same_time(folder):
+    """Threads call flex_attention with other formulas, masks and shapes."""
+    c, calls = captured(), []
+    for number, (s, m) in enumerate((('alibi', 'none'), ('table', 'causal'), ('softcap', 'document'), ('bias', 'given'),
+                                     ('none', 'window'), ('half', 'heads'))):
+        n = L if s == 'bias' or m in ('document', 'given') else S + number
+        inputs = tensors(n, n, seed=number)
+        calls.append((inputs, scores(c)[s], block_mask(masks(c)[m], n, n)))
+    compute = lambda inputs, s, m: attnc.torch.flex_attention(*inputs, s, m, enable_gqa=True)
+    wanted = [compute(*one) for one in calls]
+    wrong = []
+
+    def work(first):
+        torch.set_num_threads(1)
+        for turn in range(60):
+            at = (first + turn) % len(calls)
+            try:
+                if not torch.equal(compute(*calls[at]), wanted[at]):
+                    wrong.append('call %d differs' % at)
+            except Exception as error:
+                wrong.append('call %d: %r' % (at, error))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        workers = [threading.Thread(target=work, args=(first,)) for first in range(len(calls))]
+        for worker in workers: worker.start()
+        for worker in workers: worker.join()
+    finally:
+        sys.setswitchinterval(interval)
+    check(not wrong, '%d of %d: %s' % (len(wrong), 60 * len(calls), wrong[:3]))
 
 
 if __name__ == '__main__':

@@ -682,7 +682,7 @@ def _apply(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     leaves = _leaves(args, kwargs)
     traces = [leaf.trace for leaf in leaves if isinstance(leaf, (Symbol, _Row))]
     trace: _Trace = traces[0]
-    in_place = name.endswith("_") and not name.endswith("__") and func.__module__ != "_operator"
+    in_place = name.endswith("_") and not name.endswith("__") and getattr(func, "__module__", "") != "_operator"
     name = name.strip("_")
     if name in ("getitem", "index"):
         items = args[1] if isinstance(args[1], (list, tuple)) else (args[1],)
