@@ -689,13 +689,20 @@ static void count_loops(const struct compilation *c, const struct problem_size *
     out->exact &= visited.exact;
 }
 
+/* Limits useful counts to what loops compute. A graph of all gradients may not be separated where its parts are. */
+static void limit(struct counts *out)
+{
+    out->flops = fmin(out->flops, out->loops);
+    if (out->visited > 0) out->pairs = fmin(out->pairs, out->visited);
+}
+
 void count_work(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,
                 struct counts *out)
 {
     *out = (struct counts){.exact = true};
     count_useful(c, size, document, out);
     count_loops(c, size, document, cache, out);
-    out->flops = fmin(out->flops, out->loops);
+    limit(out);
 }
 
 void count_parts(const struct call_parts *p, const struct problem_size *size, int64_t document, int threads,
@@ -720,7 +727,7 @@ void count_parts(const struct call_parts *p, const struct problem_size *size, in
         roofline->unit_work += of_part.unit_work;
         roofline->bytes += of_part.bytes;
     }
-    out->flops = fmin(out->flops, out->loops);
+    limit(out);
 }
 
 void count_pair(const struct graph *g, long long *products, long long *scalars)

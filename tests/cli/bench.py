@@ -142,6 +142,7 @@ def arrays_that_stay_finite(place):
     rows = json.loads(place.read('x.json'))['results']
     for r in rows:
         check(r['finite'] == (r['spec'] != 'grows'), '%s is finite: %s' % (r['spec'], r['finite']))
+        check(r['pairs'] <= r['visited'], '%s of %s visited pairs are useful' % (r['pairs'], r['visited']))
         check(r['flops'] <= r['flops_of_loops'], 'more useful FLOPs than loops have: %s' % r)
     said = re.findall(r'^! (\w+), \w+ at 2048: .* is not finite', done.stdout, re.M)
     check(said == ['grows', 'grows'], done.stdout)
