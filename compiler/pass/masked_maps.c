@@ -160,16 +160,21 @@ static bool source_of(const struct loops *l, const struct ref *r, struct ref *so
     return l->array[source->of].kind == ARRAY_PARAM;
 }
 
-/* Returns e, in which products of the operand and a constant are at least `least`. So the most negative numbers, times
+/* Returns e, in which the operand has a lower limit in its products with a constant. So the lowest numbers, times
    log2(e), stay finite, and a row that sees only them has weights. */
-static const struct expr *finite_products(struct module *m, const struct expr *e, const struct expr *operand,
-                                          const struct expr *least)
+static const struct expr *finite_products(struct module *m, const struct expr *e, const struct expr *operand)
 {
     if (expr_arity(e->op) == 0) return e;
-    if (e->op == EXPR_MUL && e->arg[0] == operand && e->arg[1]->op == EXPR_REAL && e->arg[1]->real > 1)
-        return expr_make(m, EXPR_SELECT, expr_make(m, EXPR_LT, e, least, NULL), least, e);
+    if (e->op == EXPR_MUL && e->arg[0] == operand && e->arg[1]->op == EXPR_REAL && e->arg[1]->real > 1) {
+        const double by = e->arg[1]->real, limit = m->dtype == DTYPE_F64
+                                                       ? nextafter(-DBL_MAX / by, 0)
+                                                       : (double)nextafterf((float)(-FLT_MAX / by), 0);
+        const struct expr *const least = expr_real(m, limit), *const below = expr_make(m, EXPR_LT, operand, least,
+                                                                                       NULL);
+        return expr_make(m, EXPR_MUL, expr_make(m, EXPR_SELECT, below, least, operand), e->arg[1], NULL);
+    }
     const struct expr *arg[3] = {NULL, NULL, NULL};
-    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = finite_products(m, e->arg[k], operand, least);
+    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = finite_products(m, e->arg[k], operand);
     return expr_with_args(m, e, arg);
 }
 
@@ -179,13 +184,13 @@ static void compare_operands(struct loops *l, struct stmt *s)
     for (int k = 0; k < s->operands; k++) {
         struct ref r;
         if (!source_of(l, &s->operand[k], &r) || !l->array[r.of].hides) continue;
-        const struct expr *const operand = expr_leaf(m, EXPR_OPERAND, k),
-                                 *const differs = expr_make(m, EXPR_NE, operand, expr_real(m, -INFINITY), NULL),
-                                 *const least = expr_real(m, m->dtype == DTYPE_F64 ? -DBL_MAX : -(double)FLT_MAX);
+        const struct expr *const operand = expr_leaf(m, EXPR_OPERAND, k), *const differs = expr_make(
+                                                                              m, EXPR_NE, operand,
+                                                                              expr_real(m, -INFINITY), NULL);
         for (int n = 0; n < s->assigns; n++) {
             struct assign *const a = &s->assign[n];
             a->expr = expr_replace(m, a->expr, shown(l, &r), differs);
-            if (l->array[r.of].dtype != DTYPE_F16) a->expr = finite_products(m, a->expr, operand, least);
+            if (l->array[r.of].dtype != DTYPE_F16) a->expr = finite_products(m, a->expr, operand);
         }
     }
 }
