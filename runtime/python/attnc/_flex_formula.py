@@ -814,7 +814,7 @@ def _divide(trace: _Trace, dtype: torch.dtype, a: Any, b: Any, rounding_mode: Op
         left, right = _divided(trace, dtype, a, b)
         return _integer_quotient(trace, dtype, left, right)
     made: Symbol = _of_positive(_quotient, True)(trace, dtype, a, b)
-    return made if rounding_mode is None else _OPERATIONS["trunc"](trace, dtype, made)  # type: ignore
+    return made if rounding_mode is None else _OPERATIONS["trunc"](trace, dtype, made)
 
 
 def _integer_quotient(trace: _Trace, dtype: torch.dtype, left: Symbol, right: Symbol) -> Symbol:
