@@ -388,9 +388,9 @@ def compare(text, names, scores, s):
     return sure.mean()
 
 
-# A divisor, a base or a captured integer that no kernel can compute may be drawn; these refusals are right.
+# A divisor, a base or a text that no kernel can compute may be drawn; these refusals are right.
 RIGHT = re.compile('by a number that may be 0|no tensor|-inf times|-inf as an integer|this operation on -inf|difference of -inf'
-                   '|a power of integers|which PyTorch refuses')
+                   '|a power of integers|which PyTorch refuses|whose text has')
 
 
 def translations(first, count):
