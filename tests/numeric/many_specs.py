@@ -175,6 +175,13 @@ FOUND = {
         'similarity': {'linear': {'features': 'elu_plus_one', 'modify': 's * exp(x[h][j] + y[j][b][1] - w[b][row])'}}, 'mask': 'causal',
         'algorithm': 'linear', 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward'],
         'arrays': {'x': {'shape': ['H', 'Nk']}, 'y': {'shape': ['Nk', 'B', 3]}, 'w': {'shape': ['B', 'Nq']}}},
+    'relative_places': {
+        'similarity': {'softmax': {'modify': 's + w[h] * (place[b][i][0] - place[b][j][0]) + 0.3 * x[h][i] * x[h][j]'}},
+        'mask': 'causal', 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward'], 'n_q': 37, 'n_k': 60,
+        'arrays': {'place': {'shape': ['B', 'Nk', 2]}, 'w': {'shape': ['H']}, 'x': {'shape': ['H', 'Nk']}}},
+    'angles_of_rows': {
+        'prepare': [{'rope': {'angle': 'at[b][i] * pow(100, -t / 4.0)'}}], 'similarity': 'softmax', 'mask': {'window': {'left': 9}},
+        'arrays': {'at': {'shape': ['B', 'Nk']}}, 'shape': {'head_dim': 8}, 'emit': ['forward', 'backward'], 'dtype': 'f64'},
     'transition_in_parts': {
         'similarity': {'polysketch': {'degree': 4, 'sketch': 28}}, 'prepare': ['l2norm'], 'mask': 'causal',
         'normalize': 'sum', 'delta': {'rate': '0.01 / D'}, 'shape': {'head_dim': 2, 'value_dim': 1},

@@ -65,8 +65,7 @@ static void forget_terms(struct reversal *x, int first)
     }
 }
 
-/* Returns the gradient of value v as an expression over the operands of `map`, an unfinished map with v's axes. */
-static const struct expr *gradient_in(struct reversal *x, struct value *map, int v)
+const struct expr *reversal_gradient_in(struct reversal *x, struct value *map, int v)
 {
     const struct gradient_term t = reversal_divided(x, reversal_gradient(x, v));
     const struct expr *const e = reversal_value(x, map, t.value);
@@ -83,7 +82,7 @@ static const struct expr *with_gradients_within(struct reversal *x, struct value
         if (inner.op != GRAPH_INPUT || !inner.within.of || strcmp(inner.within.of, name) != 0 || !x->of[u].terms)
             continue;
         struct value own = graph_value(GRAPH_MAP, inner.rank, inner.axes);
-        own.expr = gradient_in(x, &own, u);
+        own.expr = reversal_gradient_in(x, &own, u);
         const int last = map->axes[map->rank - 1];
         const int64_t row = x->m->axis[inner.axes[inner.rank - 1]].extent;
         struct ref r = graph_ref(x->g, reversal_append(x, own), NULL);
@@ -139,9 +138,12 @@ static void output_gradient(struct reversal *x, const struct value *like, const 
     struct value map = graph_value(GRAPH_MAP, like->rank, like->axes);
     for (int k = 0; k < like->rank; k++) map.axes[k] = module_find_axis(x->m, named->axis[like->axes[k]].name);
     map.expr = expr_real(x->m, 0);
-    if (v >= 0 && x->of[v].terms)
-        map.expr = gradient_in(x, &map, v);
-    else if (over_heads(x, &map))
+    const bool own = v >= 0 && x->of[v].terms;
+    if (own) map.expr = reversal_gradient_in(x, &map, v);
+    if (v >= 0 && reversal_has_rows(x, v)) {
+        map.expr = reversal_add_rows(x, &map, v, own ? map.expr : NULL);
+        if (!map.expr) return;
+    } else if (!own && over_heads(x, &map))
         map.expr = reversal_value(x, &map, sum_of_nothing(x, &map));
     if (like->op == GRAPH_INPUT) map.expr = with_gradients_within(x, &map, like->name, map.expr);
     if (g->outputs == MAX_OUTPUTS) reversal_fail(x, "too many parameters");
@@ -246,19 +248,17 @@ void pass_differentiate(struct compilation *c)
     const struct program *const program = &c->program;
     if (program->saves_solution) reversal_save_solution(c);
     if (!program_is_differentiated(program)) return;
-    struct graph *g = c->graph, *const before = graph_copy(g);
-    remove_held(before);
-    struct reversal reversal = {.c = c,
-                                .g = g,
-                                .m = g->module,
-                                .forward = g->values,
-                                .out = g->output[0].value,
-                                .solution = -1,
-                                .transposed = -1,
-                                .residual = -1,
-                                .before = before},
+    struct graph *g = c->graph;
+    struct reversal reversal = {.c = c, .g = g, .m = g->module, .solution = -1, .transposed = -1, .residual = -1},
                     *x = &reversal;
     const int results = g->outputs;
+    reversal_take_rows(x);
+    x->forward = g->values;
+    x->out = g->output[0].value;
+    struct graph *const before = graph_copy(g);
+    remove_held(before);
+    x->before = before;
+    reversal_hide_rows(x);
     c->gradients.growing = program->linear && reversal_has_growing_factors(x, &c->gradients.overflows);
     if (!program->linear || x->c->gradients.growing) join_exponentials(g);
     x->active = arena_alloc(x->m->arena, (size_t)x->forward * sizeof *x->active);
@@ -274,6 +274,7 @@ void pass_differentiate(struct compilation *c)
         reverse(x, v);
         if (solve) reverse_again(x, v);
     }
+    reversal_show_rows(x);
     output_gradients(x);
     remove_held(g);
     if (x->failed) return;
@@ -295,6 +296,7 @@ void pass_differentiate(struct compilation *c)
             if (axis_is_sequence(&x->m->axis[out.axes[k]])) lane = out.axes[k];
         if (program->group) reversal_split_totals(c, lane, reversal_split_wholes(c));
         if (program->group) reversal_split_heads(c);
+        if (program->group) reversal_finish_rows(c);
         if (program_adds_totals(program)) c->graph = c->gradients.totals;
         take_group(c);
         return;

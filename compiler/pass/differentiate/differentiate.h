@@ -32,6 +32,15 @@ struct state_gather {
     struct gradient_term term;
 };
 
+/* Rows that read an array at the position of another sequence (rows.c): row i of `axis` reads element `at` along axis
+   number `sub` of the array. `map` is the value with these elements. batch: the axis of sequences, if `at` depends on
+   it and the array lacks it. Otherwise -1. */
+struct row_read {
+    int array, map, sub, axis, batch;
+    const struct expr *at;
+};
+enum { MAX_ROW_READS = 16 };
+
 /* The state of the pass. Values are named by their numbers. */
 struct reversal {
     struct compilation *c;
@@ -50,8 +59,10 @@ struct reversal {
         struct state_gather gather[4];
     } *of;
     int solution, transposed; /* the SOLVE of forward, and the SOLVE of the gradients (solve.c). -1: there is none */
-    int residual; /* the value that is multiplied by the rate of the SOLVE of forward, at its equations, or -1 */
-    bool failed;  /* an error has been reported */
+    int residual;        /* the value that is multiplied by the rate of the SOLVE of forward, at its equations, or -1 */
+    int rows, left_rows; /* the number of row[], and of outputs rows_n */
+    struct row_read row[MAX_ROW_READS];
+    bool failed; /* an error has been reported */
 };
 
 /* ---- helpers that build values (term.c) ---- */
@@ -161,12 +172,32 @@ int reversal_cut(struct reversal *x, int results);
 /* Adds up terms of the first `outputs` outputs before they are spread over more axes (collect.c). */
 void reversal_collect_terms(struct reversal *x, int outputs);
 
+/* Returns the gradient of value v as an expression over the operands of `map`, an unfinished map with v's axes. */
+const struct expr *reversal_gradient_in(struct reversal *x, struct value *map, int v);
+
+/* Makes maps of the rows of arrays that are read at positions of another sequence. Their gradients are found as those
+   of arrays between reversal_hide_rows and reversal_show_rows (rows.c). */
+void reversal_take_rows(struct reversal *x);
+void reversal_hide_rows(struct reversal *x);
+void reversal_show_rows(struct reversal *x);
+/* Whether array v has such rows with gradients. */
+bool reversal_has_rows(const struct reversal *x, int v);
+/* Returns the gradient of array v over `map`, whose own part is `own` or NULL. Returns NULL if c->gradients.totals
+   outputs it. */
+const struct expr *reversal_add_rows(struct reversal *x, struct value *map, int v, const struct expr *own);
+
+/* Turns sums of c->gradients.totals that add rows, and also sum over batches or heads, into one sum over pairs. Loops
+   have no sums of sums over batches and heads. */
+void reversal_finish_rows(struct compilation *c);
+
 /* Turns saved row values and row sums into inputs of the gradients. Makes the programs that compute saved row
    values and row sums: c->gradients.saving and c->gradients.row_sums. (save.c) */
 void reversal_save_rows(struct compilation *c);
 
 /* Whether a value is a total (total.c). */
 bool reversal_is_total(const struct module *m, const struct value *v);
+/* Returns an axis of extent 1. Outputs of loops need a constant axis, so single numbers get this axis. (total.c) */
+int reversal_axis_of_one(struct module *m);
 /* Returns v's axes and summed axes, as bits. (total.c) */
 uint32_t reversal_summed(const struct value *v);
 /* Returns the sequences in `axes`, as bits (total.c). */

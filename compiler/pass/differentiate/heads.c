@@ -2,6 +2,7 @@
    - The members of a key/value head share keys, but have separate states if, for example, their decays differ.
    - The gradient of a key sums over members, but loops handle one state at a time. So a program outputs a gradient per
      member, heads_n, and c->gradients.totals adds them. A parameter such as x[h][j] also sums over sequences.
+   - So does the gradient of a parameter of rows, such as angles[b][j], that sums sums of rows over heads.
    - A total that depends on such a sum also gets the axis of members. */
 #include "differentiate.h"
 
@@ -26,8 +27,16 @@ static bool sums_over(const struct value *v, int axis)
     return used && !value_has_axis(v, axis) && v->op != GRAPH_MAP;
 }
 
-/* Returns, for each value, the axes over sequences and heads of the carried states that it depends on, as bits. */
-static uint32_t *heads_of_states(const struct graph *g)
+/* Whether v has a sum over another sequence for each row, such as the gradient of a key. */
+static bool sums_rows(const struct module *m, const struct value *v)
+{
+    const uint32_t own = reversal_sequences(m, reversal_bits(v->rank, v->axes));
+    return v->op != GRAPH_MAP && own && (reversal_sequences(m, reversal_summed(v)) & ~own);
+}
+
+/* Returns, for each value, the axes of batches and heads of the carried states that it depends on, as bits. With
+   `rows`, also those of sums over rows that its operands depend on. */
+static uint32_t *heads_of_states(const struct graph *g, bool rows)
 {
     const struct module *m = g->module;
     uint32_t *const of = arena_alloc(m->arena, (size_t)g->values * sizeof *of);
@@ -35,7 +44,7 @@ static uint32_t *heads_of_states(const struct graph *g)
         const struct value *v = &g->value[number];
         bool chunks = false;
         for (int a = 0; a < v->rank; a++) chunks |= axis_is_chunks(&m->axis[v->axes[a]]);
-        for (int a = 0; a < v->rank && chunks && v->op != GRAPH_MAP; a++) {
+        for (int a = 0; a < v->rank && v->op != GRAPH_MAP && (chunks || (rows && sums_rows(m, v))); a++) {
             const enum size_source source = m->axis[v->axes[a]].source;
             if (source == SIZE_BATCH || source == SIZE_KV_HEADS || source == SIZE_MEMBERS)
                 of[number] |= UINT32_C(1) << v->axes[a];
@@ -165,12 +174,15 @@ static bool is_of_input(const struct compilation *c, const char *output)
 void reversal_split_heads(struct compilation *c)
 {
     struct graph *g = c->graph;
-    const uint32_t *const axes_of = heads_of_states(g);
+    const uint32_t *const of_states = heads_of_states(g, false), *const of_rows = heads_of_states(g, true);
     int parts = 0;
     for (int o = 0; o < g->outputs; o++) {
         struct heads heads = {.c = c, .g = g, .m = g->module}, *x = &heads;
         const int number = g->output[o].value;
-        const uint32_t missing = axes_of[number] & ~reversal_bits(g->value[number].rank, g->value[number].axes);
+        const uint32_t own = reversal_bits(g->value[number].rank, g->value[number].axes);
+        const bool of_input = is_of_input(c, g->output[o].name),
+                   by_rows = !of_input && reversal_sequences(x->m, own); /* loops do not sum such sums over heads */
+        const uint32_t missing = (by_rows ? of_rows : of_states)[number] & ~own;
         int of_head = number;
         for (int a = 0; a < x->m->axes && !x->failed; a++) {
             if (!(missing >> a & 1)) continue;
@@ -184,9 +196,13 @@ void reversal_split_heads(struct compilation *c)
             g->output[o].value = of_head;
             continue;
         }
-        const bool of_input = is_of_input(c, g->output[o].name);
         const int left = rows_last(x, of_head, !of_input);
         const struct value whole = g->value[number], *const part = &g->value[left];
+        if (c->gradients.totals && graph_find(c->gradients.totals, g->output[o].name) >= 0) {
+            give_heads(c->gradients.totals, g->output[o].name, part);
+            g->output[o].value = left;
+            continue;
+        }
         if (!c->gradients.totals) c->gradients.totals = graph_new(x->m);
         const char *name = arena_printf(x->m->arena, c->program.linear ? "linear_heads_%d" : "heads_%d", parts++);
         const int given = graph_input(c->gradients.totals, name, part->rank, part->axes);

@@ -150,8 +150,7 @@ static void share_out(struct splitting *x, struct total *t)
     if (t->slices < 0) fail(x, "the gradients with respect to parameters need a program with more than 24 axes");
 }
 
-/* Returns an axis of extent 1. Outputs of loops need a constant axis, so single numbers get this axis. */
-static int axis_of_one(struct module *m)
+int reversal_axis_of_one(struct module *m)
 {
     const int found = module_find_axis(m, "one");
     return found >= 0 ? found : module_axis(m, "one", SIZE_CONSTANT, 1);
@@ -204,8 +203,8 @@ static int partial_of(struct splitting *x, const struct total *t)
         if (m->axis[v.axes[k]].source == SIZE_CONSTANT) partial.axes[partial.rank++] = v.axes[k];
     const struct expr *slice = expr_leaf(m, EXPR_INDEX, t->slices);
     if (t->number) {
-        partial.axes[partial.rank++] = axis_of_one(m);
-        slice = expr_make(m, EXPR_ADD, slice, expr_leaf(m, EXPR_INDEX, axis_of_one(m)), NULL);
+        partial.axes[partial.rank++] = reversal_axis_of_one(m);
+        slice = expr_make(m, EXPR_ADD, slice, expr_leaf(m, EXPR_INDEX, reversal_axis_of_one(m)), NULL);
     }
     const struct row_slices rows = slices_of_rows(m, t->rows & ~t->kept, t->lane, t->slices, EXPR_INDEX);
     const struct expr *row = expr_make(m, EXPR_ADD, rows.first, expr_leaf(m, EXPR_INDEX, t->lane), NULL);
@@ -238,7 +237,7 @@ static int taken_over(struct splitting *x, struct graph *to, int number, int *ma
     if (n >= 0) {
         const struct value *partial = &x->g->value[x->total[n].partial];
         const int given = graph_input(to, x->total[n].name, partial->rank, partial->axes);
-        if (x->total[n].number) v.axes[v.rank++] = axis_of_one(x->m);
+        if (x->total[n].number) v.axes[v.rank++] = reversal_axis_of_one(x->m);
         made[number] = graph_reduce(to, FOLD_SUM, 0, v.rank, v.axes, graph_ref(to, given, NULL), NULL) + 1;
         return made[number] - 1;
     }
@@ -247,7 +246,7 @@ static int taken_over(struct splitting *x, struct graph *to, int number, int *ma
         if (gets_axis_of_one(x, r->of)) r->sub[r->rank++] = expr_int(x->m, 0);
         r->of = taken_over(x, to, r->of, made);
     }
-    if (gets_axis_of_one(x, number)) v.axes[v.rank++] = axis_of_one(x->m);
+    if (gets_axis_of_one(x, number)) v.axes[v.rank++] = reversal_axis_of_one(x->m);
     graph_insert(to, to->values, v);
     return (made[number] = to->values) - 1;
 }
@@ -270,7 +269,7 @@ void reversal_split_totals(struct compilation *c, int lane, int wholes)
     }
     for (int n = 0; n < x->totals && !x->failed; n++) share_out(x, &x->total[n]);
     if (x->failed || !x->totals) return;
-    struct graph *const sums = graph_new(x->m);
+    struct graph *const sums = c->gradients.totals ? c->gradients.totals : graph_new(x->m);
     for (int n = 0; n < x->totals; n++) {
         x->total[n].name = arena_printf(x->m->arena, "%s%spartial_%d", c->program.linear ? "linear_" : "",
                                         c->program.of_terms ? "terms_" : "", n);
