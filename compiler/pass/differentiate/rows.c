@@ -26,7 +26,8 @@ static int sequence_of(const struct module *m, const struct expr *e, int *batch)
 static int row_of(struct reversal *x, const struct ref *r)
 {
     const struct value *const v = &x->g->value[r->of];
-    for (int s = 0; s < r->rank && v->op == GRAPH_PARAM; s++) {
+    if (v->op != GRAPH_PARAM || v->origin != ORIGIN_LEARNED || v->integers) return -1;
+    for (int s = 0; s < r->rank; s++) {
         struct row_read row = {r->of, -1, s, -1, -1, r->sub[s]};
         if (!axis_is_sequence(&x->m->axis[v->axes[s]]) || r->sub[s]->op == EXPR_INDEX) continue;
         row.axis = sequence_of(x->m, r->sub[s], &row.batch);
@@ -70,8 +71,7 @@ void reversal_take_rows(struct reversal *x)
 {
     for (int v = 0; v < x->g->values; v++)
         for (int k = 0; k < x->g->value[v].operands; k++) {
-            const struct value *const array = &x->g->value[x->g->value[v].operand[k].of];
-            if (array->origin == ORIGIN_LEARNED && !array->integers) row_of(x, &x->g->value[v].operand[k]);
+            row_of(x, &x->g->value[v].operand[k]);
         }
     for (int k = 0; k < x->rows; k++) insert_map(x, k);
     for (int v = 0; v < x->g->values; v++)
