@@ -411,6 +411,16 @@ static int64_t chosen(int64_t n, int64_t group)
     return n + (number % 2 ? group - 1 - at : at);
 }
 
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Walks the tiles of FOR s at the indices from, from + stride, … below `to`. */
 static void walk_tiles(struct walk *w, const struct stmt *s, int64_t from, int64_t to, int64_t stride, double weight)
 {
@@ -421,7 +431,7 @@ static void walk_tiles(struct walk *w, const struct stmt *s, int64_t from, int64
     if (!bounds && !(conditions_name(s->body) >> s->axis & 1)) {
         const int64_t whole = all / s->step, begin = from + whole * s->step * stride;
         if (whole) walk_tile(w, s, from, from + (s->step - 1) * stride + 1, stride, weight * (double)whole);
-        if (last) walk_tile(w, s, begin, begin + (last - 1) * stride + 1, stride, weight);
+        if (last) walk_tile(w, s, begin, to, stride, weight);
         return;
     }
     if (bounds) {
@@ -435,19 +445,9 @@ static void walk_tiles(struct walk *w, const struct stmt *s, int64_t from, int64
     for (int64_t n = 0, stands_for; n < tiles; n += stands_for) {
         stands_for = n < FIRST_ITERATIONS || n + 1 == tiles ? 1 : tiles - 1 - n < group ? tiles - 1 - n : group;
         const int64_t at = stands_for == 1 ? n : FIRST_ITERATIONS + chosen(n - FIRST_ITERATIONS, stands_for),
-                      here = at + 1 == tiles && last ? last : s->step, begin = from + at * s->step * stride;
-        walk_tile(w, s, begin, begin + (here - 1) * stride + 1, stride, weight * (double)stands_for);
+                      begin = from + at * s->step * stride;
+        walk_tile(w, s, begin, smaller(begin + (s->step - 1) * stride + 1, to), stride, weight * (double)stands_for);
     }
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* Walks the indices that FOR s selects periodically. */
