@@ -143,7 +143,8 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
     case EXPR_INT: return build_integer(x, e->integer);
     case EXPR_REAL:
         /* Constants in masks, angles and subscripts are doubles. */
-        return leaves->narrow && !leaves->subscript && !isinf(e->real) ? build_real(x, e->real) : expr_real(x->m, e->real);
+        return leaves->narrow && !leaves->subscript && !isinf(e->real) ? build_real(x, e->real)
+                                                                       : expr_real(x->m, e->real);
     case EXPR_LT:
     case EXPR_LE:
         if (e->arg[0]->type != TYPE_REAL && e->arg[1]->type != TYPE_REAL) {

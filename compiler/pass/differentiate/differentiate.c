@@ -65,13 +65,6 @@ static void forget_terms(struct reversal *x, int first)
     }
 }
 
-const struct expr *reversal_gradient_in(struct reversal *x, struct value *map, int v)
-{
-    const struct gradient_term t = reversal_divided(x, reversal_gradient(x, v));
-    const struct expr *const e = reversal_value(x, map, t.value);
-    return t.where ? expr_make(x->m, EXPR_SELECT, t.where, e, expr_real(x->m, 0)) : e;
-}
-
 /* Returns e plus the gradients of inputs within the input `name`. Elements beyond the rows of an inner input get no
    gradient from this input. */
 static const struct expr *with_gradients_within(struct reversal *x, struct value *map, const char *name,

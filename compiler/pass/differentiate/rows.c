@@ -1,6 +1,6 @@
 /* Gradients of arrays that are read at the position of another sequence, such as place[b][i] - place[b][j].
-   - Row i reads element at(i) of the array. Forward gets a map of these elements, with a row for each i. It counts as
-   an array of its own until its gradient is known.
+   - Row i reads element at(i) of the array. Forward gets a map of these elements, with a row for each i. This map is
+   an array like any other until its gradient is known.
    - The gradient of element j is the array's own, plus the sum of the map's over the rows with at(i) == j.
    - The loops over rows output the map's gradient, rows_n, and c->gradients.totals adds it. */
 #include "differentiate.h"

@@ -111,6 +111,13 @@ struct gradient_term reversal_gradient(struct reversal *x, int v)
     return sum;
 }
 
+const struct expr *reversal_gradient_in(struct reversal *x, struct value *map, int v)
+{
+    const struct gradient_term t = reversal_divided(x, reversal_gradient(x, v));
+    const struct expr *const e = reversal_value(x, map, t.value);
+    return t.where ? expr_make(x->m, EXPR_SELECT, t.where, e, expr_real(x->m, 0)) : e;
+}
+
 /* ---- from a reference to the value that it reads ---- */
 
 /* How a reference reads its value. For x[b, 3, swapped(d)], the subscripts have the axes b, -1 and d. */
