@@ -1,6 +1,6 @@
 /* deltanet_softmax.h, made by attnc 0.1.0: attnc deltanet_softmax.yaml
-   the delta rule with the weights of softmax: each value is corrected by what attention over the earlier keys gives for
-   its key
+   the delta rule with the weights of softmax: each value is corrected by the sum of the earlier corrected values with
+   these weights, which is not normalised
    Schlag, Irie and Schmidhuber, Linear Transformers Are Secretly Fast Weight Programmers (ICML 2021), section 4.2,
    for softmax
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
@@ -31,7 +31,7 @@ size_t deltanet_softmax_params_size(void);
    Returns 0 or a negative ATTN_E… */
 int deltanet_softmax_params_init(struct deltanet_softmax_params *params, uint64_t seed, void *storage);
 /* Returns the bytes of the workspace for a problem. It must be aligned to 64.
-   The number depends on problem->threads, not on the lengths. With threads = 0 the workspace serves one thread
+   The number depends on problem->threads. With threads = 0 the workspace serves one thread
    per processor, or OpenMP's default number if that is larger. _forward uses at most that many threads,
    even if OpenMP's default has changed since. Put the number into problem->workspace_bytes, so that _forward
    can check it. Returns 0 for NULL. */

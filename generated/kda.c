@@ -119,6 +119,10 @@ INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+INLINE int64_t shifted_left(int64_t x, int64_t by) { return by < 0 || by > 63 ? 0 : (int64_t)((uint64_t)x << by); }
+INLINE int64_t shifted_right(int64_t x, int64_t by) { return x >> (by < 0 || by > 63 ? 63 : by); }
+INLINE double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+INLINE float sigmoidf(float x) { return 1 / (1 + expf(-x)); }
 
 /* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
 INLINE size_t bytes_times(size_t bytes, int64_t n)
@@ -3287,29 +3291,37 @@ static size_t bytes_a_thread(const struct version *v)
 /* ==== the interface ==== */
 /* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
    thread per processor, because OpenMP's default may change later. */
-static size_t threads_served(const struct attn_problem *p)
+static int64_t threads_served(const struct attn_problem *p)
 {
-    if (p->threads > 0) return (size_t)p->threads;
+    if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
-    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
+    return max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
 }
 
-/* Returns p->threads, or a default if it is 0. The default exceeds the number of processors only if the workspace has
-   room. */
-static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
+/* Checks the workspace of a call, and sets *threads to the number of threads: the caller's or OpenMP's default, but not
+   more than there are processors, unless the workspace has room or the caller has the threads. The first `shared` bytes
+   of the workspace are for all threads. Returns 0 or an error. */
+static int take_workspace(const struct attn_problem *p, const void *workspace, size_t shared, size_t bytes_a_thread,
+    int *threads)
 {
-    if (p->threads > 0) return p->threads;
+    const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
+        room = bytes_a_thread ? left / bytes_a_thread : left;
 #ifdef _OPENMP
-    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
-    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
+    const int64_t by_default = omp_get_max_threads(), processors = omp_get_num_procs();
 #else
-    (void)workspace_bytes;
-    (void)bytes_a_thread;
-    return 1;
+    const int64_t by_default = 1, processors = 1;
 #endif
+    const int64_t most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
+        wanted = p->threads > 0 ? p->threads : min(by_default, most);
+    if (!workspace) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    if (all && all < bytes_plus(shared, bytes_times(bytes_a_thread, wanted))) return ATTN_EWORKSPACE;
+    *threads = (int)(p->team ? wanted : min(wanted, most));
+    return 0;
 }
 
 size_t kda_params_size(void)
@@ -3375,6 +3387,35 @@ static int set_strides(struct call *call)
     return error;
 }
 
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
+/* A function like attn_problem_check. */
+typedef int checks_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
+    struct attn_problem *filled);
+
+/* Checks the sizes, strides and positions of a call to any entry point,
+   and fills in `call->p`. Returns 0 or an error. */
+static int take_problem(struct call *call, const struct attn_problem *problem, checks_problem *checks)
+{
+    if (!problem) return ATTN_EPOINTER;
+    const int error = checks(problem, 64, 64, &call->p);
+    if (error) return error;
+    if (call->p.heads != call->p.kv_heads) return ATTN_EPROBLEM;
+    if (!positions_fit(&call->p)) return ATTN_EPROBLEM;
+    call->sharing = sharing_of(&call->p);
+    return 0;
+}
+
 /* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
 static int take_params(struct call *call)
 {
@@ -3396,15 +3437,6 @@ static int after_keys(const struct attn_problem *p)
 static int64_t keys_of_version(const struct attn_problem *p)
 {
     return after_keys(p) ? 0 : p->n_k;
-}
-
-static int positions_fit(const struct attn_problem *p)
-{
-    const int64_t most = INT64_C(1) << 31;
-    int fit = 1;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
-        most;
-    return fit;
 }
 
 /* ==== prefix sums: sums of terms up to the position of a query or key ==== */
@@ -3507,24 +3539,44 @@ static size_t first_bytes_a_thread(void)
     return bytes;
 }
 
-/* Returns the bytes of the workspace that all threads of a call share. */
-static size_t call_bytes(const struct attn_problem *p)
+/* Returns the bytes of the workspace that all threads of a call share. `sums` has the sizes of the prefix sums. It is
+   NULL if the call reads none. */
+static size_t call_bytes(const struct attn_problem *p, const struct attn_problem *sums)
 {
     size_t bytes = 0;
-    bytes = bytes_plus(bytes, prefix_bytes(p));
+    (void)p;
+    (void)sums;
+    if (sums) bytes = bytes_plus(bytes, prefix_bytes(sums));
     return bytes;
+}
+
+/* Returns whether all versions for n_k keys compute the prefix sums that they read, so that the workspace has none. */
+static int own_sums(int64_t n_k)
+{
+    return version(n_k).own_sums;
+}
+
+/* Returns what call_bytes returns for forward. There is room for the prefix sums of each call with fewer keys, and at
+   most as many queries as keys. */
+static size_t forward_bytes(const struct attn_problem *problem)
+{
+    struct attn_problem sums = *problem;
+    const int64_t keys = after_keys(problem) ? 0 : problem->n_k;
+    if (!own_sums(keys)) return call_bytes(problem, problem);
+    sums.n_k = -1;
+    sums.n_q = min(sums.n_q, sums.n_k);
+    return call_bytes(problem, sums.n_k < 0 ? NULL : &sums);
 }
 
 size_t kda_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const size_t shared = call_bytes(problem);
-    size_t bytes = first_bytes_a_thread();
+    size_t shared = forward_bytes(problem), bytes = first_bytes_a_thread();
     const struct version this = version(problem->n_k);
     if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
-    return bytes_fit(shared) ? shared + bytes * threads_served(problem) : 0;
+    shared = bytes_plus(shared, bytes_times(bytes, threads_served(problem)));
+    return bytes_fit(shared) ? shared : 0;
 }
-
 /* Returns whether this machine can run the version. */
 static int runs(const struct version *v)
 {
@@ -3555,25 +3607,62 @@ struct work {
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-/* Calls w->on(w) while the thread takes subnormal numbers for 0. Products of decays are often subnormal, and x86
-   processors compute with such numbers up to 100 times slower. */
-static void without_subnormals(void *work)
+#if !defined __SSE__ && !defined __aarch64__
+#include <fenv.h>
+#endif
+
+/* How a thread computes with floating-point numbers. */
+struct arithmetic {
+#if defined __SSE__
+    unsigned all; /* the register MXCSR */
+#elif defined __aarch64__
+    uint64_t control, flags; /* the registers FPCR and FPSR */
+#else
+    fenv_t all;
+#endif
+};
+
+/* Begins arithmetic without traps, because lanes after the last row may divide by 0. */
+/* Subnormal numbers are taken for 0: products of decays are often subnormal, and x86 processors compute with such
+   numbers up to 100 times slower. */
+enum { SUBNORMALS_ARE_ZERO = 1 };
+INLINE struct arithmetic begin_arithmetic(void)
+{
+    struct arithmetic before;
+#if defined __SSE__
+    enum { MASKS = 0x1f80, SUBNORMALS = SUBNORMALS_ARE_ZERO ? 1 << 15 | 1 << 6 : 0 }; /* of results and of operands */
+    before.all = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(before.all | MASKS | SUBNORMALS);
+#elif defined __aarch64__
+    enum { TRAPS = 0x9f00, SUBNORMALS = SUBNORMALS_ARE_ZERO << 24 };
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before.control));
+    __asm__ volatile("mrs %0, fpsr" : "=r"(before.flags));
+    __asm__ volatile("msr fpcr, %0" : : "r"((before.control & ~(uint64_t)TRAPS) | SUBNORMALS) : "memory");
+#else
+    feholdexcept(&before.all);
+#endif
+    return before;
+}
+
+/* Ends it, and leaves the flags of exceptions as they were before. */
+INLINE void end_arithmetic(const struct arithmetic *before)
+{
+#if defined __SSE__
+    __builtin_ia32_ldmxcsr(before->all);
+#elif defined __aarch64__
+    __asm__ volatile("msr fpcr, %0" : : "r"(before->control) : "memory");
+    __asm__ volatile("msr fpsr, %0" : : "r"(before->flags) : "memory");
+#else
+    fesetenv(&before->all);
+#endif
+}
+
+static void without_traps(void *work)
 {
     struct work *const w = (struct work *)work;
-#if defined __SSE__
-    const unsigned before = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(before | 1 << 15 | 1 << 6); /* for results and for operands */
+    const struct arithmetic before = begin_arithmetic();
     w->on(w);
-    __builtin_ia32_ldmxcsr(before);
-#elif defined __aarch64__
-    uint64_t before;
-    __asm__ volatile("mrs %0, fpcr" : "=r"(before));
-    __asm__ volatile("msr fpcr, %0" : : "r"(before | 1 << 24) : "memory");
-    w->on(w);
-    __asm__ volatile("msr fpcr, %0" : : "r"(before) : "memory");
-#else
-    w->on(w);
-#endif
+    end_arithmetic(&before);
 }
 
 /* Calls on(w) in all threads of the jobs. */
@@ -3581,16 +3670,15 @@ static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->job->call->p.team;
     w->on = on;
-    on = without_subnormals;
     if (w->threads == 1)
-        on(w);
+        without_traps(w);
     else if (team)
-        team->run(on, w, (unsigned)w->threads, 0);
+        team->run(without_traps, w, (unsigned)w->threads, 0);
     else {
 #ifdef _OPENMP
 #pragma omp parallel num_threads(w->threads)
 #endif
-        on(w);
+        without_traps(w);
     }
 }
 
@@ -3644,7 +3732,7 @@ static int run(const struct call *call, const struct version *this, int threads,
     if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, this), threads);
     struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
     const int error = count_tasks(&job, threads);
-    if (!error) in_threads(&work, work_on);
+    if (!error && job.tasks > 0) in_threads(&work, work_on);
     return error;
 }
 
@@ -3657,9 +3745,6 @@ static int make_prefix_sums(const struct call *call, int threads, unsigned char 
     const int error = run(&of_keys, &terms, threads, work, bytes);
     return error ? error : run(call, &sums, threads, work, bytes);
 }
-
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
 
 /* Sets an array of rows to 0. */
 static void clear_rows(const struct attn_problem *p, float *rows, const struct attn_strides *s, int64_t elements)
@@ -3681,40 +3766,39 @@ int kda_forward(const struct attn_problem *problem, const struct kda_params *par
     const float *v,
     float *out, void *workspace)
 {
-    if (!problem) return ATTN_EPOINTER;
+    if (!problem) return ATTN_EPOINTER; /* outputs may be members of the problem */
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
-    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    const int error = take_problem(&call, problem, attn_problem_check);
     if (error) return error;
-    if (call.p.heads != call.p.kv_heads) return ATTN_EPROBLEM;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
-    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!q || !out || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
     const int wrong = take_params(&call);
     if (wrong) return wrong;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
-    if (call.p.n_k == 0) compute_without_keys(&call);
     const struct version this = version(keys_of_version(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
     if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
-    const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
-        given = !all ? 0 : all > shared ? all - shared : 1;
-    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    const struct attn_problem *const sums = this.own_sums ? NULL : &call.p;
+    const size_t shared = call_bytes(&call.p, sums);
+    const size_t bytes = bytes_a_thread(&this);
     size_t max_bytes = first_bytes_a_thread();
     if (bytes > max_bytes) max_bytes = bytes;
+    int threads = 1;
+    const int no_room = take_workspace(problem, workspace, shared, max_bytes, &threads);
+    if (no_room) return no_room;
     unsigned char *const work = (unsigned char *)workspace + shared;
-    const int threads = thread_count(problem, given, max_bytes);
-    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    if (call.p.n_k == 0) compute_without_keys(&call);
     int failed = 0;
     unsigned char *first = (unsigned char *)workspace;
     const struct version terms = terms_version();
     if (!runs(&terms)) return ATTN_EMACHINE;
-    set_prefix_sums(&call, first);
-    if (!this.own_sums) failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
-    first += prefix_bytes(&call.p);
+    if (sums) {
+        set_prefix_sums(&call, first);
+        failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+        first += prefix_bytes(&call.p);
+    }
     (void)first;
     return failed ? failed : run(&call, &this, threads, work, bytes);
 }

@@ -112,6 +112,10 @@ INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+INLINE int64_t shifted_left(int64_t x, int64_t by) { return by < 0 || by > 63 ? 0 : (int64_t)((uint64_t)x << by); }
+INLINE int64_t shifted_right(int64_t x, int64_t by) { return x >> (by < 0 || by > 63 ? 63 : by); }
+INLINE double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+INLINE float sigmoidf(float x) { return 1 / (1 + expf(-x)); }
 
 /* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
 INLINE size_t bytes_times(size_t bytes, int64_t n)
@@ -3582,29 +3586,37 @@ static size_t bytes_a_thread(const struct version *v)
 /* ==== the interface ==== */
 /* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
    thread per processor, because OpenMP's default may change later. */
-static size_t threads_served(const struct attn_problem *p)
+static int64_t threads_served(const struct attn_problem *p)
 {
-    if (p->threads > 0) return (size_t)p->threads;
+    if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
-    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
+    return max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
 }
 
-/* Returns p->threads, or a default if it is 0. The default exceeds the number of processors only if the workspace has
-   room. */
-static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
+/* Checks the workspace of a call, and sets *threads to the number of threads: the caller's or OpenMP's default, but not
+   more than there are processors, unless the workspace has room or the caller has the threads. The first `shared` bytes
+   of the workspace are for all threads. Returns 0 or an error. */
+static int take_workspace(const struct attn_problem *p, const void *workspace, size_t shared, size_t bytes_a_thread,
+    int *threads)
 {
-    if (p->threads > 0) return p->threads;
+    const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
+        room = bytes_a_thread ? left / bytes_a_thread : left;
 #ifdef _OPENMP
-    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
-    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
+    const int64_t by_default = omp_get_max_threads(), processors = omp_get_num_procs();
 #else
-    (void)workspace_bytes;
-    (void)bytes_a_thread;
-    return 1;
+    const int64_t by_default = 1, processors = 1;
 #endif
+    const int64_t most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
+        wanted = p->threads > 0 ? p->threads : min(by_default, most);
+    if (!workspace) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    if (all && all < bytes_plus(shared, bytes_times(bytes_a_thread, wanted))) return ATTN_EWORKSPACE;
+    *threads = (int)(p->team ? wanted : min(wanted, most));
+    return 0;
 }
 
 /* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
@@ -3635,6 +3647,34 @@ int linear_elu_decode_params_init(struct linear_elu_decode_params *params, uint6
     return 0;
 }
 
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
+/* A function like attn_problem_check. */
+typedef int checks_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
+    struct attn_problem *filled);
+
+/* Checks the sizes, strides and positions of a call to any entry point,
+   and fills in `call->p`. Returns 0 or an error. */
+static int take_problem(struct call *call, const struct attn_problem *problem, checks_problem *checks)
+{
+    if (!problem) return ATTN_EPOINTER;
+    const int error = checks(problem, 16, 16, &call->p);
+    if (error) return error;
+    if (!positions_fit(&call->p)) return ATTN_EPROBLEM;
+    call->sharing = sharing_of(&call->p);
+    return 0;
+}
+
 /* Returns whether a query of the call is after the last key. */
 static int after_keys(const struct attn_problem *p)
 {
@@ -3650,22 +3690,15 @@ static int64_t keys_of_version(const struct attn_problem *p)
     return after_keys(p) ? 0 : p->n_k;
 }
 
-static int positions_fit(const struct attn_problem *p)
-{
-    const int64_t most = INT64_C(1) << 31;
-    int fit = 1;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
-        most;
-    return fit;
-}
-
 size_t linear_elu_decode_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
+    size_t shared = 0, bytes = 0;
     const struct version this = version(problem->n_k);
-    return bytes_a_thread(&this) * threads_served(problem);
+    if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
+    shared = bytes_plus(shared, bytes_times(bytes, threads_served(problem)));
+    return bytes_fit(shared) ? shared : 0;
 }
-
 /* Returns whether this machine can run the version. */
 static int runs(const struct version *v)
 {
@@ -3689,6 +3722,7 @@ struct work {
     int64_t next; /* the first task that no thread has taken. Tasks that one thread runs are numbered over all jobs. */
     unsigned char *workspace;
     size_t bytes; /* bytes of workspace per thread */
+    void (*on)(void *work); /* what every thread calls */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
@@ -3697,19 +3731,76 @@ struct work {
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
+#if !defined __SSE__ && !defined __aarch64__
+#include <fenv.h>
+#endif
+
+/* How a thread computes with floating-point numbers. */
+struct arithmetic {
+#if defined __SSE__
+    unsigned all; /* the register MXCSR */
+#elif defined __aarch64__
+    uint64_t control, flags; /* the registers FPCR and FPSR */
+#else
+    fenv_t all;
+#endif
+};
+
+/* Begins arithmetic without traps, because lanes after the last row may divide by 0. */
+enum { SUBNORMALS_ARE_ZERO = 0 };
+INLINE struct arithmetic begin_arithmetic(void)
+{
+    struct arithmetic before;
+#if defined __SSE__
+    enum { MASKS = 0x1f80, SUBNORMALS = SUBNORMALS_ARE_ZERO ? 1 << 15 | 1 << 6 : 0 }; /* of results and of operands */
+    before.all = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(before.all | MASKS | SUBNORMALS);
+#elif defined __aarch64__
+    enum { TRAPS = 0x9f00, SUBNORMALS = SUBNORMALS_ARE_ZERO << 24 };
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before.control));
+    __asm__ volatile("mrs %0, fpsr" : "=r"(before.flags));
+    __asm__ volatile("msr fpcr, %0" : : "r"((before.control & ~(uint64_t)TRAPS) | SUBNORMALS) : "memory");
+#else
+    feholdexcept(&before.all);
+#endif
+    return before;
+}
+
+/* Ends it, and leaves the flags of exceptions as they were before. */
+INLINE void end_arithmetic(const struct arithmetic *before)
+{
+#if defined __SSE__
+    __builtin_ia32_ldmxcsr(before->all);
+#elif defined __aarch64__
+    __asm__ volatile("msr fpcr, %0" : : "r"(before->control) : "memory");
+    __asm__ volatile("msr fpsr, %0" : : "r"(before->flags) : "memory");
+#else
+    fesetenv(&before->all);
+#endif
+}
+
+static void without_traps(void *work)
+{
+    struct work *const w = (struct work *)work;
+    const struct arithmetic before = begin_arithmetic();
+    w->on(w);
+    end_arithmetic(&before);
+}
+
 /* Calls on(w) in all threads of the jobs. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->job->call->p.team;
+    w->on = on;
     if (w->threads == 1)
-        on(w);
+        without_traps(w);
     else if (team)
-        team->run(on, w, (unsigned)w->threads, 0);
+        team->run(without_traps, w, (unsigned)w->threads, 0);
     else {
 #ifdef _OPENMP
 #pragma omp parallel num_threads(w->threads)
 #endif
-        on(w);
+        without_traps(w);
     }
 }
 
@@ -3778,37 +3869,33 @@ static int run(const struct call *call, const struct version *this, int threads,
     if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, this), threads);
     struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
     const int error = count_tasks(&job, threads);
-    if (!error) in_threads(&work, work_on);
+    if (!error && job.tasks > 0) in_threads(&work, work_on);
     return error;
 }
-
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
 
 int linear_elu_decode_forward(const struct attn_problem *problem, const struct linear_elu_decode_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
 {
-    if (!problem) return ATTN_EPOINTER;
+    if (!problem) return ATTN_EPOINTER; /* outputs may be members of the problem */
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
-    const int error = attn_problem_check(problem, 16, 16, &call.p);
+    const int error = take_problem(&call, problem, attn_problem_check);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
-    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!q || !out || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     const struct version this = version(keys_of_version(&call.p));
     if (!runs(&this)) return ATTN_EMACHINE;
     if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
-    const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
+    const size_t shared = 0, bytes = bytes_a_thread(&this);
     const size_t max_bytes = bytes;
-    const int threads = thread_count(problem, given, max_bytes);
-    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
-    return run(&call, &this, threads, (unsigned char *)workspace, bytes);
+    int threads = 1;
+    const int no_room = take_workspace(problem, workspace, shared, max_bytes, &threads);
+    if (no_room) return no_room;
+    unsigned char *const work = (unsigned char *)workspace + shared;
+    return run(&call, &this, threads, work, bytes);
 }
 
 /* ==== the state of sequences that grow ==== */
@@ -3875,6 +3962,8 @@ INLINE int64_t rows_before(int array) { return array < SUMS ? 0 : 1 + 1; }
 /* Returns whether row -1 of an array moves with its other rows. */
 INLINE int64_t row_before(int array) { return array >= SUMS; }
 
+/* The bytes of an element of each array whose rows of the caller may have a stride. */
+
 /* The addresses of row 0 of each array, and the strides of the arrays in bytes. */
 struct rows {
     unsigned char *at[GIVEN];
@@ -3906,7 +3995,7 @@ static void set_rows(struct call *call, const struct rows *rows)
 static struct rows rows_in(const struct places *at, int64_t b)
 {
     const struct state_header *const h = at->header;
-    struct rows made = {{NULL}, {{0, 0, 0}}};
+    struct rows made = {.at = {NULL}};
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
             sequence = heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * head;
@@ -4083,7 +4172,7 @@ static int64_t chunks_of_call(const struct attn_problem *p, const struct version
 static size_t chunk_sums(const struct attn_problem *problem)
 {
     const struct version this = extend_version(problem);
-    if (problem->n_q < 0 || problem->batch < 0 || problem->heads < 0 || problem->kv_heads < 0) return 0;
+    if (!problem || problem->n_q < 0 || problem->batch < 0 || problem->heads < 0 || problem->kv_heads < 0) return 0;
     const size_t head = bytes_times(this.slot, chunks_of_call(problem, &this)),
         bytes = bytes_times(bytes_times(head, this.tile == 0 ? problem->kv_heads : problem->heads), problem->batch);
     return bytes_fit(bytes) ? bytes : 0;
@@ -4110,23 +4199,28 @@ int linear_elu_decode_state_init(const struct attn_problem *problem, void *state
     return 0;
 }
 
+/* Like open_state, for a function that takes the number of a sequence. */
+static int open_sequence(const struct attn_problem *problem, const struct version *this, const void *state,
+    int64_t sequence, struct places *places)
+{
+    const int error = open_state(problem, this, state, places);
+    return error ? error : sequence < 0 || sequence >= places->header->batch ? ATTN_EPROBLEM : 0;
+}
+
 int64_t linear_elu_decode_state_length(const struct attn_problem *problem, const void *state, int64_t sequence)
 {
     struct places at;
     const struct version this = extend_version(problem);
-    const int error = open_state(problem, &this, state, &at);
-    if (error) return error;
-    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
-    return at.sequence[sequence].length;
+    const int error = open_sequence(problem, &this, state, sequence, &at);
+    return error ? error : at.sequence[sequence].length;
 }
 
 int64_t linear_elu_decode_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence)
 {
     struct places at;
     const struct version this = extend_version(problem);
-    const int error = open_state(problem, &this, state, &at);
+    const int error = open_sequence(problem, &this, state, sequence, &at);
     if (error) return error;
-    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
     const struct sequence s = at.sequence[sequence];
     return max(s.oldest, s.min_length);
 }
@@ -4157,9 +4251,8 @@ int linear_elu_decode_state_truncate(const struct attn_problem *problem, void *s
 {
     struct places at;
     const struct version this = extend_version(problem);
-    const int error = open_state(problem, &this, state, &at);
+    const int error = open_sequence(problem, &this, state, sequence, &at);
     if (error) return error;
-    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
     struct sequence *const s = &at.sequence[sequence];
     if (length < s->start || length > s->length) return ATTN_ELENGTH;
     if (length > s->start && length < linear_elu_decode_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
@@ -4180,9 +4273,9 @@ int linear_elu_decode_state_keep(const struct attn_problem *problem, void *state
 {
     struct places at;
     const struct version this = extend_version(problem);
-    const int error = open_state(problem, &this, state, &at);
+    const int error = open_sequence(problem, &this, state, sequence, &at);
     if (error) return error;
-    if (sequence < 0 || sequence >= problem->batch || count < 0) return ATTN_EPROBLEM;
+    if (count < 0) return ATTN_EPROBLEM;
     if (count > 0 && !path) return ATTN_EPOINTER;
     const struct sequence s = at.sequence[sequence];
     const int64_t tokens = s.length - s.draft;
@@ -4220,11 +4313,9 @@ int linear_elu_decode_state_copy(const struct attn_problem *problem, void *to, i
 {
     struct places target, source;
     const struct version this = extend_version(problem);
-    int error = open_state(problem, &this, to, &target);
-    if (!error) error = open_state(problem, &this, from, &source);
+    int error = open_sequence(problem, &this, to, to_sequence, &target);
+    if (!error) error = open_sequence(problem, &this, from, from_sequence, &source);
     if (error) return error;
-    if (to_sequence < 0 || to_sequence >= problem->batch || from_sequence < 0 || from_sequence >= problem->batch)
-        return ATTN_EPROBLEM;
     if (to == from && to_sequence == from_sequence) return 0;
     copy_sequence(problem, &this, &target, to_sequence, &source, from_sequence);
     target.header->check = check_of(&target);
@@ -4242,18 +4333,19 @@ static int state_part(const struct attn_problem *problem, void *state, int64_t s
 {
     struct places whole, some;
     const struct version this = extend_version(problem);
-    if (problem->pages || part_problem->pages) return ATTN_EPAGES;
-    int error = open_state(problem, &this, state, &whole);
-    if (!error) error = open_state(part_problem, &this, part, &some);
+    int error = open_sequence(problem, &this, state, sequence, &whole);
+    if (!error) error = open_sequence(part_problem, &this, part, 0, &some);
     if (error) return error;
+    if (problem->pages || part_problem->pages) return ATTN_EPAGES;
     const struct state_header *const w = whole.header, *const p = some.header;
-    if (p->batch != 1 || sequence < 0 || sequence >= w->batch || first_kv_head < 0 ||
-        first_kv_head + p->kv_heads > w->kv_heads || w->heads * p->kv_heads != p->heads * w->kv_heads)
+    if (first_kv_head < 0 || first_kv_head > w->kv_heads || p->kv_heads > w->kv_heads - first_kv_head || p->batch != 1)
         return ATTN_EPROBLEM;
     if (w->rows != p->rows || w->earlier != p->earlier || w->foldable != p->foldable) return ATTN_ESTATE;
     if (w->kv_heads == 0 || p->kv_heads == 0) return 0;
     const struct sequence s = back ? some.sequence[0] : whole.sequence[sequence];
-    const int64_t members = w->heads / w->kv_heads, sharing = w->kv_heads / heads_of_keys(problem);
+    const int64_t members = w->heads / w->kv_heads, sharing = w->kv_heads / w->key_heads;
+    if (p->heads / p->kv_heads != members || p->kv_heads / p->key_heads != sharing || first_kv_head % sharing)
+        return ATTN_EPROBLEM; /* heads that share a head of q, k or v are in one part */
     /* Sums are followed by the earlier sums of each sequence. */
     const int64_t head = (this.tile == 0 ? 1 : members) * (int64_t)this.kept, bytes = p->kv_heads * head;
     for (int64_t slot = -1; slot < w->earlier; slot++) {
@@ -4369,7 +4461,9 @@ int linear_elu_decode_state_fold(const struct attn_problem *problem, void *left,
     for (int64_t b = 0; b < problem->batch && !error; b++)
         error = fold_error(&to.sequence[b], &from.sequence[b], to.header->rows);
     if (error) return error; /* no sequence has been changed */
+    const struct arithmetic before = begin_arithmetic();
     for (int64_t b = 0; b < problem->batch; b++) fold_sequence(problem, &this, &to, &from, b);
+    end_arithmetic(&before);
     to.header->check = check_of(&to);
     return 0;
 }
@@ -4608,7 +4702,7 @@ static int run_jobs(struct job *job, int64_t jobs, int threads, unsigned char *w
 size_t linear_elu_decode_extend_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const size_t bytes = bytes_times(bytes_of_extending(problem), (int64_t)threads_served(problem));
+    const size_t bytes = bytes_times(bytes_of_extending(problem), threads_served(problem));
     size_t all = bytes_plus(bytes, bytes_of_growths(problem));
     return bytes_fit(all) ? all : 0;
 }
@@ -4658,12 +4752,11 @@ int linear_elu_decode_extend(const struct attn_problem *problem, const struct li
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     struct places at;
     const struct version this = extend_version(problem);
-    int error = attn_problem_check(&new_tokens, 16, 16, &call.p);
+    int error = take_problem(&call, &new_tokens, attn_problem_check);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
     if (problem->cu_seqlens && (problem->lengths || !in_one_row(problem))) return ATTN_EPROBLEM;
     call.p.batch = problem->batch;
-    call.sharing = sharing_of(&call.p);
     struct appending x = {.extends = &this, .at = &at};
     int64_t tokens = 0;
     /* This limits the length of a sequence, so that the offset of each row of an array fits in int64_t. */
@@ -4679,22 +4772,19 @@ int linear_elu_decode_extend(const struct attn_problem *problem, const struct li
     }
     if (tokens == 0 || call.p.heads == 0) return 0;
     const int asked = call.q || call.out; /* without queries, the call only changes the state */
-    if ((asked && (!q || !out)) || !k || !v || !workspace) return ATTN_EPOINTER;
+    if ((asked && (!q || !out)) || !k || !v) return ATTN_EPOINTER;
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     if ((uintptr_t)problem->chunk_sums % 64) return ATTN_EALIGN;
     if (problem->chunk_sums && problem->chunk_sums_bytes && problem->chunk_sums_bytes < chunk_sums(problem))
         return ATTN_EWORKSPACE;
-    const size_t bytes = bytes_of_extending(problem), all = problem->workspace_bytes;
+    const size_t bytes = bytes_of_extending(problem);
     size_t first = bytes_of_growths(problem);
     x.asked = asked;
-    if (!bytes_fit(first)) return ATTN_ESIZE;
-    const size_t given = !all ? 0 : all > first ? all - first : 1;
+    error = take_workspace(problem, workspace, first, bytes, &x.threads);
+    if (error) return error;
     x.work = (unsigned char *)workspace + first;
-    x.threads = thread_count(problem, given, bytes);
-    if (given && given < bytes * (size_t)x.threads) return ATTN_EWORKSPACE;
     struct growth *const growth = (struct growth *)workspace;
     struct job *const job = (struct job *)(void *)(growth + call.p.batch);
     int64_t growths = 0;

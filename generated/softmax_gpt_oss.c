@@ -151,6 +151,10 @@ INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+INLINE int64_t shifted_left(int64_t x, int64_t by) { return by < 0 || by > 63 ? 0 : (int64_t)((uint64_t)x << by); }
+INLINE int64_t shifted_right(int64_t x, int64_t by) { return x >> (by < 0 || by > 63 ? 63 : by); }
+INLINE double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+INLINE float sigmoidf(float x) { return 1 / (1 + expf(-x)); }
 
 /* Returns the end of the page with row `at`, or `to` if this is less. */
 INLINE int64_t page_end(const struct call *call, int64_t at, int64_t to)
@@ -9143,29 +9147,37 @@ static size_t bytes_a_thread(const struct version *v)
 /* ==== the interface ==== */
 /* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
    thread per processor, because OpenMP's default may change later. */
-static size_t threads_served(const struct attn_problem *p)
+static int64_t threads_served(const struct attn_problem *p)
 {
-    if (p->threads > 0) return (size_t)p->threads;
+    if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
-    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
+    return max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
 }
 
-/* Returns p->threads, or a default if it is 0. The default exceeds the number of processors only if the workspace has
-   room. */
-static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
+/* Checks the workspace of a call, and sets *threads to the number of threads: the caller's or OpenMP's default, but not
+   more than there are processors, unless the workspace has room or the caller has the threads. The first `shared` bytes
+   of the workspace are for all threads. Returns 0 or an error. */
+static int take_workspace(const struct attn_problem *p, const void *workspace, size_t shared, size_t bytes_a_thread,
+    int *threads)
 {
-    if (p->threads > 0) return p->threads;
+    const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
+        room = bytes_a_thread ? left / bytes_a_thread : left;
 #ifdef _OPENMP
-    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
-    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
+    const int64_t by_default = omp_get_max_threads(), processors = omp_get_num_procs();
 #else
-    (void)workspace_bytes;
-    (void)bytes_a_thread;
-    return 1;
+    const int64_t by_default = 1, processors = 1;
 #endif
+    const int64_t most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
+        wanted = p->threads > 0 ? p->threads : min(by_default, most);
+    if (!workspace) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    if (all && all < bytes_plus(shared, bytes_times(bytes_a_thread, wanted))) return ATTN_EWORKSPACE;
+    *threads = (int)(p->team ? wanted : min(wanted, most));
+    return 0;
 }
 
 /* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
@@ -9237,6 +9249,34 @@ static int set_strides(struct call *call)
     return error;
 }
 
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
+/* A function like attn_problem_check. */
+typedef int checks_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
+    struct attn_problem *filled);
+
+/* Checks the sizes, strides and positions of a call to any entry point,
+   and fills in `call->p`. Returns 0 or an error. */
+static int take_problem(struct call *call, const struct attn_problem *problem, checks_problem *checks)
+{
+    if (!problem) return ATTN_EPOINTER;
+    const int error = checks(problem, 64, 64, &call->p);
+    if (error) return error;
+    if (!positions_fit(&call->p)) return ATTN_EPROBLEM;
+    call->sharing = sharing_of(&call->p);
+    return 0;
+}
+
 /* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
 static int take_params(struct call *call)
 {
@@ -9273,21 +9313,14 @@ static int64_t keys_of_version(const struct attn_problem *p)
     return after_keys(p) ? 0 : p->n_k;
 }
 
-static int positions_fit(const struct attn_problem *p)
-{
-    const int64_t most = INT64_C(1) << 31;
-    int fit = 1;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
-        most;
-    return fit;
-}
-
 size_t softmax_gpt_oss_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
+    size_t shared = 0, bytes = 0;
+    if (max_bytes_a_thread(problem->n_k) > bytes) bytes = max_bytes_a_thread(problem->n_k);
+    shared = bytes_plus(shared, bytes_times(bytes, threads_served(problem)));
+    return bytes_fit(shared) ? shared : 0;
 }
-
 /* Returns whether this machine can run the version. */
 static int runs(const struct version *v)
 {
@@ -9311,6 +9344,7 @@ struct work {
     int64_t next; /* the first task that no thread has taken. Tasks that one thread runs are numbered over all jobs. */
     unsigned char *workspace;
     size_t bytes; /* bytes of workspace per thread */
+    void (*on)(void *work); /* what every thread calls */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
@@ -9319,19 +9353,76 @@ struct work {
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
+#if !defined __SSE__ && !defined __aarch64__
+#include <fenv.h>
+#endif
+
+/* How a thread computes with floating-point numbers. */
+struct arithmetic {
+#if defined __SSE__
+    unsigned all; /* the register MXCSR */
+#elif defined __aarch64__
+    uint64_t control, flags; /* the registers FPCR and FPSR */
+#else
+    fenv_t all;
+#endif
+};
+
+/* Begins arithmetic without traps, because lanes after the last row may divide by 0. */
+enum { SUBNORMALS_ARE_ZERO = 0 };
+INLINE struct arithmetic begin_arithmetic(void)
+{
+    struct arithmetic before;
+#if defined __SSE__
+    enum { MASKS = 0x1f80, SUBNORMALS = SUBNORMALS_ARE_ZERO ? 1 << 15 | 1 << 6 : 0 }; /* of results and of operands */
+    before.all = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(before.all | MASKS | SUBNORMALS);
+#elif defined __aarch64__
+    enum { TRAPS = 0x9f00, SUBNORMALS = SUBNORMALS_ARE_ZERO << 24 };
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before.control));
+    __asm__ volatile("mrs %0, fpsr" : "=r"(before.flags));
+    __asm__ volatile("msr fpcr, %0" : : "r"((before.control & ~(uint64_t)TRAPS) | SUBNORMALS) : "memory");
+#else
+    feholdexcept(&before.all);
+#endif
+    return before;
+}
+
+/* Ends it, and leaves the flags of exceptions as they were before. */
+INLINE void end_arithmetic(const struct arithmetic *before)
+{
+#if defined __SSE__
+    __builtin_ia32_ldmxcsr(before->all);
+#elif defined __aarch64__
+    __asm__ volatile("msr fpcr, %0" : : "r"(before->control) : "memory");
+    __asm__ volatile("msr fpsr, %0" : : "r"(before->flags) : "memory");
+#else
+    fesetenv(&before->all);
+#endif
+}
+
+static void without_traps(void *work)
+{
+    struct work *const w = (struct work *)work;
+    const struct arithmetic before = begin_arithmetic();
+    w->on(w);
+    end_arithmetic(&before);
+}
+
 /* Calls on(w) in all threads of the jobs. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->job->call->p.team;
+    w->on = on;
     if (w->threads == 1)
-        on(w);
+        without_traps(w);
     else if (team)
-        team->run(on, w, (unsigned)w->threads, 0);
+        team->run(without_traps, w, (unsigned)w->threads, 0);
     else {
 #ifdef _OPENMP
 #pragma omp parallel num_threads(w->threads)
 #endif
-        on(w);
+        without_traps(w);
     }
 }
 
@@ -9445,7 +9536,7 @@ static int run(const struct call *call, const struct version *this, int threads,
         return 0;
     }
     const int error = count_tasks(&job, threads);
-    if (!error) in_threads(&work, work_on);
+    if (!error && job.tasks > 0) in_threads(&work, work_on);
     return error;
 }
 
@@ -9471,40 +9562,36 @@ static void set_saved(struct call *call, unsigned char *saved)
     call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_gpt_oss_forward(const struct attn_problem *problem, const struct softmax_gpt_oss_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
 {
-    if (!problem) return ATTN_EPOINTER;
+    if (!problem) return ATTN_EPOINTER; /* outputs may be members of the problem */
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
-    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    const int error = take_problem(&call, problem, attn_problem_check);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
-    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!q || !out || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
     const int wrong = take_params(&call);
     if (wrong) return wrong;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
     if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
-    const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
+    const size_t shared = 0, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(problem->n_k);
-    const int threads = thread_count(problem, given, max_bytes);
-    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    int threads = 1;
+    const int no_room = take_workspace(problem, workspace, shared, max_bytes, &threads);
+    if (no_room) return no_room;
+    unsigned char *const work = (unsigned char *)workspace + shared;
     const size_t saved = saved_bytes(problem);
     if (problem->saved && !bytes_fit(saved)) return ATTN_ESIZE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
     if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     if (problem->saved && this.saves) set_saved(&call, (unsigned char *)problem->saved);
-    return run(&call, &this, threads, (unsigned char *)workspace, bytes);
+    return run(&call, &this, threads, work, bytes);
 }
 
 /* ==== the gradients ==== */
@@ -9717,7 +9804,7 @@ static size_t shared_bytes(const struct attn_problem *problem)
 size_t softmax_gpt_oss_backward_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const size_t of_threads = part_bytes_a_thread(problem->n_k) * threads_served(problem),
+    const size_t of_threads = bytes_times(part_bytes_a_thread(problem->n_k), threads_served(problem)),
         bytes = bytes_plus(shared_bytes(problem), of_threads);
     return bytes_fit(bytes) ? bytes : 0;
 }
@@ -9740,13 +9827,11 @@ int softmax_gpt_oss_backward(const struct attn_problem *problem, const struct so
     float *dq, float *dk, float *dv,
     struct softmax_gpt_oss_gradients *gradients, void *workspace)
 {
-    if (!problem) return ATTN_EPOINTER;
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = (float *)out, .dout = dout, .dq = dq, .dk = dk,
         .dv = dv};
-    int error = attn_problem_check(problem, 64, 64, &call.p);
+    int error = take_problem(&call, problem, attn_problem_check);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
-    if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
+    if ((call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
     if ((dq && (const void *)dq == q) ||
@@ -9769,19 +9854,17 @@ int softmax_gpt_oss_backward(const struct attn_problem *problem, const struct so
         (dv && (const void *)dv == dk)) return ATTN_EPOINTER;
     const int wrong = take_params(&call);
     if (wrong) return wrong;
-    if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
-    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     for (int part = 0; part < 6; part++) {
         const struct version this = part_version(part, keys_of_version(&call.p));
         if (!runs(&this)) return ATTN_EMACHINE;
         if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     }
     const size_t bytes = part_bytes_a_thread(problem->n_k), saved = saved_bytes(problem),
-        shared = shared_bytes(problem),
-        given = problem->workspace_bytes;
-    if (!bytes_fit(shared)) return ATTN_ESIZE;
-    const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
-    if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
+        shared = shared_bytes(problem);
+    int threads = 1;
+    error = take_workspace(problem, workspace, shared, bytes, &threads);
+    if (error) return error;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
     unsigned char *first = (unsigned char *)workspace;
     if (call.sharing > 1) {
@@ -9873,6 +9956,8 @@ INLINE int64_t rows_before(int array) { return array < SUMS ? 0 : 1 + 0; }
 /* Returns whether row -1 of an array moves with its other rows. */
 INLINE int64_t row_before(int array) { return array >= SUMS; }
 
+/* The bytes of an element of each array whose rows of the caller may have a stride. */
+
 /* The addresses of row 0 of each array, and the strides of the arrays in bytes. */
 struct rows {
     unsigned char *at[GIVEN];
@@ -9904,7 +9989,7 @@ static void set_rows(struct call *call, const struct rows *rows)
 static struct rows rows_in(const struct places *at, int64_t b)
 {
     const struct state_header *const h = at->header;
-    struct rows made = {{NULL}, {{0, 0, 0}}};
+    struct rows made = {.at = {NULL}};
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
             sequence = heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * head;
@@ -9934,7 +10019,7 @@ static size_t bytes_of_page(const struct attn_problem *p, size_t *offset)
 static struct rows rows_in_page(const struct attn_problem *p)
 {
     size_t offset[ROW_ARRAYS];
-    struct rows made = {{NULL}, {{0, 0, 0}}};
+    struct rows made = {.at = {NULL}};
     bytes_of_page(p, offset);
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t row = row_bytes_of[a], head = p->pages->tokens * row,
@@ -10130,7 +10215,8 @@ size_t softmax_gpt_oss_state(const struct attn_problem *problem)
 
 static int64_t state_chunk(const struct attn_problem *problem)
 {
-    return 0 * problem->batch;
+    (void)problem;
+    return 0;
 }
 
 int softmax_gpt_oss_state_init(const struct attn_problem *problem, void *state)
@@ -10154,23 +10240,28 @@ int softmax_gpt_oss_state_init(const struct attn_problem *problem, void *state)
     return 0;
 }
 
+/* Like open_state, for a function that takes the number of a sequence. */
+static int open_sequence(const struct attn_problem *problem, const struct version *this, const void *state,
+    int64_t sequence, struct places *places)
+{
+    const int error = open_state(problem, this, state, places);
+    return error ? error : sequence < 0 || sequence >= places->header->batch ? ATTN_EPROBLEM : 0;
+}
+
 int64_t softmax_gpt_oss_state_length(const struct attn_problem *problem, const void *state, int64_t sequence)
 {
     struct places at;
     const struct version this = extend_version(problem);
-    const int error = open_state(problem, &this, state, &at);
-    if (error) return error;
-    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
-    return at.sequence[sequence].length;
+    const int error = open_sequence(problem, &this, state, sequence, &at);
+    return error ? error : at.sequence[sequence].length;
 }
 
 int64_t softmax_gpt_oss_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence)
 {
     struct places at;
     const struct version this = extend_version(problem);
-    const int error = open_state(problem, &this, state, &at);
+    const int error = open_sequence(problem, &this, state, sequence, &at);
     if (error) return error;
-    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
     const struct sequence s = at.sequence[sequence];
     if (problem->pages) return s.start;
     return s.first == s.start ? s.start : s.first + 0 + 127;
@@ -10180,9 +10271,8 @@ int softmax_gpt_oss_state_truncate(const struct attn_problem *problem, void *sta
 {
     struct places at;
     const struct version this = extend_version(problem);
-    const int error = open_state(problem, &this, state, &at);
+    const int error = open_sequence(problem, &this, state, sequence, &at);
     if (error) return error;
-    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
     struct sequence *const s = &at.sequence[sequence];
     if (length < s->start || length > s->length) return ATTN_ELENGTH;
     if (length > s->start && length < softmax_gpt_oss_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
@@ -10199,9 +10289,9 @@ int softmax_gpt_oss_state_keep(const struct attn_problem *problem, void *state, 
 {
     struct places at;
     const struct version this = extend_version(problem);
-    const int error = open_state(problem, &this, state, &at);
+    const int error = open_sequence(problem, &this, state, sequence, &at);
     if (error) return error;
-    if (sequence < 0 || sequence >= problem->batch || count < 0) return ATTN_EPROBLEM;
+    if (count < 0) return ATTN_EPROBLEM;
     if (count > 0 && !path) return ATTN_EPOINTER;
     const struct sequence s = at.sequence[sequence];
     const int64_t tokens = s.length - s.draft;
@@ -10237,11 +10327,9 @@ int softmax_gpt_oss_state_copy(const struct attn_problem *problem, void *to, int
 {
     struct places target, source;
     const struct version this = extend_version(problem);
-    int error = open_state(problem, &this, to, &target);
-    if (!error) error = open_state(problem, &this, from, &source);
+    int error = open_sequence(problem, &this, to, to_sequence, &target);
+    if (!error) error = open_sequence(problem, &this, from, from_sequence, &source);
     if (error) return error;
-    if (to_sequence < 0 || to_sequence >= problem->batch || from_sequence < 0 || from_sequence >= problem->batch)
-        return ATTN_EPROBLEM;
     if (to == from && to_sequence == from_sequence) return 0;
     copy_sequence(problem, &this, &target, to_sequence, &source, from_sequence);
     target.header->check = check_of(&target);
@@ -10259,18 +10347,19 @@ static int state_part(const struct attn_problem *problem, void *state, int64_t s
 {
     struct places whole, some;
     const struct version this = extend_version(problem);
-    if (problem->pages || part_problem->pages) return ATTN_EPAGES;
-    int error = open_state(problem, &this, state, &whole);
-    if (!error) error = open_state(part_problem, &this, part, &some);
+    int error = open_sequence(problem, &this, state, sequence, &whole);
+    if (!error) error = open_sequence(part_problem, &this, part, 0, &some);
     if (error) return error;
+    if (problem->pages || part_problem->pages) return ATTN_EPAGES;
     const struct state_header *const w = whole.header, *const p = some.header;
-    if (p->batch != 1 || sequence < 0 || sequence >= w->batch || first_kv_head < 0 ||
-        first_kv_head + p->kv_heads > w->kv_heads || w->heads * p->kv_heads != p->heads * w->kv_heads)
+    if (first_kv_head < 0 || first_kv_head > w->kv_heads || p->kv_heads > w->kv_heads - first_kv_head || p->batch != 1)
         return ATTN_EPROBLEM;
     if (w->rows != p->rows || w->earlier != p->earlier || w->foldable != p->foldable) return ATTN_ESTATE;
     if (w->kv_heads == 0 || p->kv_heads == 0) return 0;
     const struct sequence s = back ? some.sequence[0] : whole.sequence[sequence];
-    const int64_t members = w->heads / w->kv_heads, sharing = w->kv_heads / heads_of_keys(problem);
+    const int64_t members = w->heads / w->kv_heads, sharing = w->kv_heads / w->key_heads;
+    if (p->heads / p->kv_heads != members || p->kv_heads / p->key_heads != sharing || first_kv_head % sharing)
+        return ATTN_EPROBLEM; /* heads that share a head of q, k or v are in one part */
     const struct rows of_whole = rows_in(&whole, sequence), of_part = rows_in(&some, 0);
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t all = heads_with_rows(a, w->heads, w->kv_heads, w->key_heads),
@@ -10503,42 +10592,57 @@ static struct span span_of(const void *memory, size_t bytes)
     return (struct span){first, memory ? first + bytes : first};
 }
 
-/* Returns the memory of q, k, v or out. */
-static struct span span_of_array(const struct call *call, const void *array, const struct attn_strides *s,
-    int64_t heads, int64_t dim)
+/* An array of rows that extend reads or writes. */
+struct array_of_tokens {
+    const void *at;
+    const struct attn_strides *s;
+    int64_t heads, dim;
+};
+
+/* Returns the memory of the new rows of one head and sequence. */
+static struct span span_of_rows(const struct call *call, const struct array_of_tokens *a, int64_t b, int64_t head)
 {
-    const int64_t batch = call->p.cu_seqlens ? 1 : call->p.batch,
-        last = (batch - 1) * s->batch + (heads - 1) * s->head + (call->p.n_q - 1) * s->row;
-    return span_of(array, (size_t)(last + dim) * sizeof *call->q);
+    const int64_t rows = new_tokens_of(&call->p, b), from = before_sequence(&call->p, a->s, b) + head * a->s->head;
+    if (!a->at || rows == 0) return span_of(NULL, 0);
+    return span_of((const float *)a->at + from, (size_t)((rows - 1) * a->s->row + a->dim) * sizeof(float));
 }
 
-/* Returns whether pages are apart from the other memory of a call: all pages from what it writes, and the pages that it
-   writes also from what it reads. */
+/* Returns whether this memory is apart from the pages of all sequences. If it is only read, it may overlap pages that
+   are only read. */
+static int is_apart(const struct call *call, const struct places *at, struct span memory, int is_written)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct attn_pages *const g = p->pages;
+    if (!overlap(memory, span_of(g->base, (size_t)g->count * g->bytes))) return 1;
+    for (int64_t b = 0; b < p->batch; b++) {
+        const int64_t n = new_tokens_of(p, b), length = at->sequence[b].length;
+        for (int64_t x = is_written || n == 0 ? 0 : length / g->tokens; x < min(pages_of(g, length + n), g->row); x++) {
+            const int32_t page = g->table[b * g->row + x];
+            if ((n == 0 && !is_written) || page < 0 || page >= g->count) continue;
+            if (overlap(memory, span_of((const unsigned char *)g->base + (size_t)page * g->bytes, g->bytes))) return 0;
+        }
+    }
+    return 1;
+}
+
+/* Returns whether pages are apart from the other memory of a call. Rows that the call does not use do not count. */
 static int pages_apart(const struct call *call, const struct places *at, const void *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
     const struct attn_pages *const g = p->pages;
-    const struct span span[] = {span_of(g->table, (size_t)(p->batch * g->row) * sizeof *g->table),
-        span_of_array(call, call->q, &p->q, p->key_heads ? p->key_heads : p->heads, 64),
-        span_of_array(call, call->k, &p->k, heads_of_keys(p), 64),
-        span_of_array(call, call->v, &p->v, p->kv_heads, 64),
-        span_of_array(call, call->out, &p->out, p->heads, 64),
-        span_of(at->header, (size_t)at->header->bytes), span_of(workspace, bytes)};
-    const int spans = (int)(sizeof span / sizeof *span), written = spans - 3;
-    const struct span all = span_of(g->base, (size_t)g->count * g->bytes);
-    int any = 0;
-    for (int s = 0; s < spans; s++) any |= overlap(span[s], all);
-    for (int64_t b = 0; any && b < p->batch; b++) {
-        const int64_t n = new_tokens_of(p, b), length = at->sequence[b].length;
-        for (int64_t x = 0; x < min(pages_of(g, length + n), g->row); x++) {
-            const int32_t page = g->table[b * g->row + x];
-            if (page < 0 || page >= g->count) continue;
-            const struct span one = span_of((const unsigned char *)g->base + (size_t)page * g->bytes, g->bytes);
-            for (int s = n > 0 && x >= length / g->tokens ? 0 : written; s < spans; s++)
-                if (overlap(span[s], one)) return 0;
-        }
-    }
-    return 1;
+    const struct array_of_tokens array[] = {{call->q, &p->q, p->key_heads ? p->key_heads : p->heads, 64},
+        {call->k, &p->k, heads_of_keys(p), 64},
+        {call->v, &p->v, p->kv_heads, 64},
+        {call->out, &p->out, p->heads, 64}};
+    const int arrays = (int)(sizeof array / sizeof *array);
+    int apart = is_apart(call, at, span_of(g->table, (size_t)(p->batch * g->row) * sizeof *g->table), 0) &&
+        is_apart(call, at, span_of(at->header, (size_t)at->header->bytes), 1) &&
+        is_apart(call, at, span_of(workspace, bytes), 1);
+    for (int a = 0; a < arrays; a++)
+        for (int64_t b = 0; b < p->batch; b++)
+            for (int64_t h = 0; h < array[a].heads; h++)
+                apart &= is_apart(call, at, span_of_rows(call, &array[a], b, h), a == arrays - 1);
+    return apart;
 }
 
 /* Checks the pages of a call, before anything is written. For each page, `list` gets the sequence that writes it and
@@ -10863,7 +10967,7 @@ static int sum_common(struct growth *growth, int64_t growths, struct job *job, c
 size_t softmax_gpt_oss_extend_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const size_t bytes = bytes_times(bytes_of_extending(problem), (int64_t)threads_served(problem));
+    const size_t bytes = bytes_times(bytes_of_extending(problem), threads_served(problem));
     size_t all = bytes_plus(bytes, bytes_of_growths(problem));
     all = bytes_plus(all, bytes_of_common(problem));
     return bytes_fit(all) ? all : 0;
@@ -10916,12 +11020,11 @@ int softmax_gpt_oss_extend(const struct attn_problem *problem, const struct soft
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     struct places at;
     const struct version this = extend_version(problem);
-    int error = attn_problem_check(&new_tokens, 64, 64, &call.p);
+    int error = take_problem(&call, &new_tokens, attn_problem_check);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
     if (problem->cu_seqlens && (problem->lengths || !in_one_row(problem))) return ATTN_EPROBLEM;
     call.p.batch = problem->batch;
-    call.sharing = sharing_of(&call.p);
     struct appending x = {.extends = &this, .at = &at};
     int64_t tokens = 0;
     const int wrong = take_params(&call);
@@ -10951,26 +11054,23 @@ int softmax_gpt_oss_extend(const struct attn_problem *problem, const struct soft
     }
     if (tokens == 0 || call.p.heads == 0) return 0;
     const int asked = call.q || call.out; /* without queries, the call only changes the state */
-    if ((asked && (!q || !out)) || !k || !v || !workspace) return ATTN_EPOINTER;
+    if ((asked && (!q || !out)) || !k || !v) return ATTN_EPOINTER;
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     if (problem->chunk_sums) return ATTN_EPROBLEM;
-    const size_t bytes = bytes_of_extending(problem), all = problem->workspace_bytes;
+    const size_t bytes = bytes_of_extending(problem);
     size_t first = bytes_of_growths(problem);
     x.asked = asked;
     x.common = x.pages ? (unsigned char *)workspace + first : NULL;
     first = bytes_plus(first, bytes_of_common(&call.p));
-    if (!bytes_fit(first)) return ATTN_ESIZE;
-    const size_t given = !all ? 0 : all > first ? all - first : 1;
+    error = take_workspace(problem, workspace, first, bytes, &x.threads);
+    if (error) return error;
     x.work = (unsigned char *)workspace + first;
-    x.threads = thread_count(problem, given, bytes);
-    if (given && given < bytes * (size_t)x.threads) return ATTN_EWORKSPACE;
     struct growth *const growth = (struct growth *)workspace;
     struct job *const job = (struct job *)(void *)(growth + call.p.batch);
     if (x.pages) {
-        if (!pages_apart(&call, &at, workspace, all ? all : first + bytes * (size_t)x.threads)) return ATTN_EPOINTER;
+        if (!pages_apart(&call, &at, workspace, first + bytes * (size_t)x.threads)) return ATTN_EPOINTER;
         unsigned char *const lists = (unsigned char *)workspace + bytes_of_growths(problem);
         error = check_pages(problem, &at,
             (int32_t *)(void *)(lists - whole_lines(bytes_times(2 * sizeof(int32_t), x.pages->count))));

@@ -108,6 +108,10 @@ INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+INLINE int64_t shifted_left(int64_t x, int64_t by) { return by < 0 || by > 63 ? 0 : (int64_t)((uint64_t)x << by); }
+INLINE int64_t shifted_right(int64_t x, int64_t by) { return x >> (by < 0 || by > 63 ? 63 : by); }
+INLINE double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+INLINE float sigmoidf(float x) { return 1 / (1 + expf(-x)); }
 
 /* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
 INLINE size_t bytes_times(size_t bytes, int64_t n)
@@ -244,10 +248,12 @@ INLINE int next_of_box(struct box *box, const int64_t *strides, const int64_t *f
     return 0;
 }
 
-/* Returns the integer at position x. Positions outside 0 to n - 1 have the integer at the nearest end. */
+/* Returns the integer at position x. Positions outside 0 to n - 1 have the integer at the nearest end,
+   or 0 if n is 0. */
 INLINE int64_t id_along(const int32_t *id, int64_t x, int64_t n, int64_t stride)
 {
-    return id[max(min(x, n - 1), 0) * stride];
+    static const int32_t none = 0;
+    return (n > 0 ? id : &none)[max(min(x, n - 1), 0) * stride];
 }
 /* Returns the minimum and maximum of the integers at positions from <= x < to in the rows of a box. */
 INLINE struct ids ids_of_box(const int32_t *id, int axes, const int64_t *strides, const int64_t *first,
@@ -6334,29 +6340,37 @@ static size_t bytes_a_thread(const struct version *v)
 /* ==== the interface ==== */
 /* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
    thread per processor, because OpenMP's default may change later. */
-static size_t threads_served(const struct attn_problem *p)
+static int64_t threads_served(const struct attn_problem *p)
 {
-    if (p->threads > 0) return (size_t)p->threads;
+    if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
-    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
+    return max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
 }
 
-/* Returns p->threads, or a default if it is 0. The default exceeds the number of processors only if the workspace has
-   room. */
-static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
+/* Checks the workspace of a call, and sets *threads to the number of threads: the caller's or OpenMP's default, but not
+   more than there are processors, unless the workspace has room or the caller has the threads. The first `shared` bytes
+   of the workspace are for all threads. Returns 0 or an error. */
+static int take_workspace(const struct attn_problem *p, const void *workspace, size_t shared, size_t bytes_a_thread,
+    int *threads)
 {
-    if (p->threads > 0) return p->threads;
+    const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
+        room = bytes_a_thread ? left / bytes_a_thread : left;
 #ifdef _OPENMP
-    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
-    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
+    const int64_t by_default = omp_get_max_threads(), processors = omp_get_num_procs();
 #else
-    (void)workspace_bytes;
-    (void)bytes_a_thread;
-    return 1;
+    const int64_t by_default = 1, processors = 1;
 #endif
+    const int64_t most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
+        wanted = p->threads > 0 ? p->threads : min(by_default, most);
+    if (!workspace) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    if (all && all < bytes_plus(shared, bytes_times(bytes_a_thread, wanted))) return ATTN_EWORKSPACE;
+    *threads = (int)(p->team ? wanted : min(wanted, most));
+    return 0;
 }
 
 /* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
@@ -6429,6 +6443,34 @@ static int set_strides(struct call *call)
     return error;
 }
 
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
+/* A function like attn_problem_check. */
+typedef int checks_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
+    struct attn_problem *filled);
+
+/* Checks the sizes, strides and positions of a call to any entry point,
+   and fills in `call->p`. Returns 0 or an error. */
+static int take_problem(struct call *call, const struct attn_problem *problem, checks_problem *checks)
+{
+    if (!problem) return ATTN_EPOINTER;
+    const int error = checks(problem, 128, 128, &call->p);
+    if (error) return error;
+    if (!positions_fit(&call->p)) return ATTN_EPROBLEM;
+    call->sharing = sharing_of(&call->p);
+    return 0;
+}
+
 /* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
 static int take_params(struct call *call)
 {
@@ -6465,21 +6507,14 @@ static int64_t keys_of_version(const struct attn_problem *p)
     return after_keys(p) ? 0 : p->n_k;
 }
 
-static int positions_fit(const struct attn_problem *p)
-{
-    const int64_t most = INT64_C(1) << 31;
-    int fit = 1;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
-        most;
-    return fit;
-}
-
 size_t softmax_mrope_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
+    size_t shared = 0, bytes = 0;
+    if (max_bytes_a_thread(problem->n_k) > bytes) bytes = max_bytes_a_thread(problem->n_k);
+    shared = bytes_plus(shared, bytes_times(bytes, threads_served(problem)));
+    return bytes_fit(shared) ? shared : 0;
 }
-
 /* Returns whether this machine can run the version. */
 static int runs(const struct version *v)
 {
@@ -6503,6 +6538,7 @@ struct work {
     int64_t next; /* the first task that no thread has taken. Tasks that one thread runs are numbered over all jobs. */
     unsigned char *workspace;
     size_t bytes; /* bytes of workspace per thread */
+    void (*on)(void *work); /* what every thread calls */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
@@ -6511,19 +6547,76 @@ struct work {
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
+#if !defined __SSE__ && !defined __aarch64__
+#include <fenv.h>
+#endif
+
+/* How a thread computes with floating-point numbers. */
+struct arithmetic {
+#if defined __SSE__
+    unsigned all; /* the register MXCSR */
+#elif defined __aarch64__
+    uint64_t control, flags; /* the registers FPCR and FPSR */
+#else
+    fenv_t all;
+#endif
+};
+
+/* Begins arithmetic without traps, because lanes after the last row may divide by 0. */
+enum { SUBNORMALS_ARE_ZERO = 0 };
+INLINE struct arithmetic begin_arithmetic(void)
+{
+    struct arithmetic before;
+#if defined __SSE__
+    enum { MASKS = 0x1f80, SUBNORMALS = SUBNORMALS_ARE_ZERO ? 1 << 15 | 1 << 6 : 0 }; /* of results and of operands */
+    before.all = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(before.all | MASKS | SUBNORMALS);
+#elif defined __aarch64__
+    enum { TRAPS = 0x9f00, SUBNORMALS = SUBNORMALS_ARE_ZERO << 24 };
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before.control));
+    __asm__ volatile("mrs %0, fpsr" : "=r"(before.flags));
+    __asm__ volatile("msr fpcr, %0" : : "r"((before.control & ~(uint64_t)TRAPS) | SUBNORMALS) : "memory");
+#else
+    feholdexcept(&before.all);
+#endif
+    return before;
+}
+
+/* Ends it, and leaves the flags of exceptions as they were before. */
+INLINE void end_arithmetic(const struct arithmetic *before)
+{
+#if defined __SSE__
+    __builtin_ia32_ldmxcsr(before->all);
+#elif defined __aarch64__
+    __asm__ volatile("msr fpcr, %0" : : "r"(before->control) : "memory");
+    __asm__ volatile("msr fpsr, %0" : : "r"(before->flags) : "memory");
+#else
+    fesetenv(&before->all);
+#endif
+}
+
+static void without_traps(void *work)
+{
+    struct work *const w = (struct work *)work;
+    const struct arithmetic before = begin_arithmetic();
+    w->on(w);
+    end_arithmetic(&before);
+}
+
 /* Calls on(w) in all threads of the jobs. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->job->call->p.team;
+    w->on = on;
     if (w->threads == 1)
-        on(w);
+        without_traps(w);
     else if (team)
-        team->run(on, w, (unsigned)w->threads, 0);
+        team->run(without_traps, w, (unsigned)w->threads, 0);
     else {
 #ifdef _OPENMP
 #pragma omp parallel num_threads(w->threads)
 #endif
-        on(w);
+        without_traps(w);
     }
 }
 
@@ -6592,39 +6685,35 @@ static int run(const struct call *call, const struct version *this, int threads,
     if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, this), threads);
     struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
     const int error = count_tasks(&job, threads);
-    if (!error) in_threads(&work, work_on);
+    if (!error && job.tasks > 0) in_threads(&work, work_on);
     return error;
 }
-
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
 
 int softmax_mrope_forward(const struct attn_problem *problem, const struct softmax_mrope_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
 {
-    if (!problem) return ATTN_EPOINTER;
+    if (!problem) return ATTN_EPOINTER; /* outputs may be members of the problem */
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
-    const int error = attn_problem_check(problem, 128, 128, &call.p);
+    const int error = take_problem(&call, problem, attn_problem_check);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
-    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!q || !out || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
     const int wrong = take_params(&call);
     if (wrong) return wrong;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
     if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
-    const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
+    const size_t shared = 0, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(problem->n_k);
-    const int threads = thread_count(problem, given, max_bytes);
-    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
-    return run(&call, &this, threads, (unsigned char *)workspace, bytes);
+    int threads = 1;
+    const int no_room = take_workspace(problem, workspace, shared, max_bytes, &threads);
+    if (no_room) return no_room;
+    unsigned char *const work = (unsigned char *)workspace + shared;
+    return run(&call, &this, threads, work, bytes);
 }
 
 /* ==== the state of sequences that grow ==== */
@@ -6692,10 +6781,14 @@ INLINE int64_t rows_before(int array) { return array < SUMS ? 0 : 1 + 0; }
 /* Returns whether row -1 of an array moves with its other rows. */
 INLINE int64_t row_before(int array) { return array >= SUMS; }
 
+/* The bytes of an element of each array whose rows of the caller may have a stride. */
+static const int64_t element_bytes_of[GIVEN] = {0, 0, (int64_t)sizeof(int32_t)};
+
 /* The addresses of row 0 of each array, and the strides of the arrays in bytes. */
 struct rows {
     unsigned char *at[GIVEN];
     struct attn_strides strides[GIVEN];
+    int64_t apart[GIVEN]; /* the distance between the elements of a row, for arrays with element_bytes_of */
 };
 
 static struct attn_strides in_bytes(struct attn_strides s, size_t element)
@@ -6718,6 +6811,7 @@ static void set_rows(struct call *call, const struct rows *rows)
     call->p.k = in_elements(rows->strides[0], sizeof *call->k);
     call->v = (const float *)(const void *)rows->at[1];
     call->p.v = in_elements(rows->strides[1], sizeof *call->v);
+    call->at.positions[2] = rows->apart[2] / (int64_t)sizeof(int32_t);
     call->own.positions = (const int32_t *)((uintptr_t)rows->at[2] - (uintptr_t)(call->first_sequence *
         rows->strides[2].batch));
     call->at.positions[0] = rows->strides[2].batch / (int64_t)sizeof *call->own.positions;
@@ -6729,7 +6823,8 @@ static void set_rows(struct call *call, const struct rows *rows)
 static struct rows rows_in(const struct places *at, int64_t b)
 {
     const struct state_header *const h = at->header;
-    struct rows made = {{NULL}, {{0, 0, 0}}};
+    struct rows made = {.at = {NULL}};
+    memcpy(made.apart, element_bytes_of, sizeof made.apart);
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
             sequence = heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * head;
@@ -6915,7 +7010,8 @@ size_t softmax_mrope_state(const struct attn_problem *problem)
 
 static int64_t state_chunk(const struct attn_problem *problem)
 {
-    return 0 * problem->batch;
+    (void)problem;
+    return 0;
 }
 
 int softmax_mrope_state_init(const struct attn_problem *problem, void *state)
@@ -6939,23 +7035,28 @@ int softmax_mrope_state_init(const struct attn_problem *problem, void *state)
     return 0;
 }
 
+/* Like open_state, for a function that takes the number of a sequence. */
+static int open_sequence(const struct attn_problem *problem, const struct version *this, const void *state,
+    int64_t sequence, struct places *places)
+{
+    const int error = open_state(problem, this, state, places);
+    return error ? error : sequence < 0 || sequence >= places->header->batch ? ATTN_EPROBLEM : 0;
+}
+
 int64_t softmax_mrope_state_length(const struct attn_problem *problem, const void *state, int64_t sequence)
 {
     struct places at;
     const struct version this = extend_version(problem);
-    const int error = open_state(problem, &this, state, &at);
-    if (error) return error;
-    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
-    return at.sequence[sequence].length;
+    const int error = open_sequence(problem, &this, state, sequence, &at);
+    return error ? error : at.sequence[sequence].length;
 }
 
 int64_t softmax_mrope_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence)
 {
     struct places at;
     const struct version this = extend_version(problem);
-    const int error = open_state(problem, &this, state, &at);
+    const int error = open_sequence(problem, &this, state, sequence, &at);
     if (error) return error;
-    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
     const struct sequence s = at.sequence[sequence];
     return s.start;
 }
@@ -6964,9 +7065,8 @@ int softmax_mrope_state_truncate(const struct attn_problem *problem, void *state
 {
     struct places at;
     const struct version this = extend_version(problem);
-    const int error = open_state(problem, &this, state, &at);
+    const int error = open_sequence(problem, &this, state, sequence, &at);
     if (error) return error;
-    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
     struct sequence *const s = &at.sequence[sequence];
     if (length < s->start || length > s->length) return ATTN_ELENGTH;
     if (length > s->start && length < softmax_mrope_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
@@ -6995,9 +7095,9 @@ int softmax_mrope_state_keep(const struct attn_problem *problem, void *state, in
 {
     struct places at;
     const struct version this = extend_version(problem);
-    const int error = open_state(problem, &this, state, &at);
+    const int error = open_sequence(problem, &this, state, sequence, &at);
     if (error) return error;
-    if (sequence < 0 || sequence >= problem->batch || count < 0) return ATTN_EPROBLEM;
+    if (count < 0) return ATTN_EPROBLEM;
     if (count > 0 && !path) return ATTN_EPOINTER;
     const struct sequence s = at.sequence[sequence];
     const int64_t tokens = s.length - s.draft;
@@ -7035,11 +7135,9 @@ int softmax_mrope_state_copy(const struct attn_problem *problem, void *to, int64
 {
     struct places target, source;
     const struct version this = extend_version(problem);
-    int error = open_state(problem, &this, to, &target);
-    if (!error) error = open_state(problem, &this, from, &source);
+    int error = open_sequence(problem, &this, to, to_sequence, &target);
+    if (!error) error = open_sequence(problem, &this, from, from_sequence, &source);
     if (error) return error;
-    if (to_sequence < 0 || to_sequence >= problem->batch || from_sequence < 0 || from_sequence >= problem->batch)
-        return ATTN_EPROBLEM;
     if (to == from && to_sequence == from_sequence) return 0;
     copy_sequence(problem, &this, &target, to_sequence, &source, from_sequence);
     target.header->check = check_of(&target);
@@ -7057,18 +7155,19 @@ static int state_part(const struct attn_problem *problem, void *state, int64_t s
 {
     struct places whole, some;
     const struct version this = extend_version(problem);
-    if (problem->pages || part_problem->pages) return ATTN_EPAGES;
-    int error = open_state(problem, &this, state, &whole);
-    if (!error) error = open_state(part_problem, &this, part, &some);
+    int error = open_sequence(problem, &this, state, sequence, &whole);
+    if (!error) error = open_sequence(part_problem, &this, part, 0, &some);
     if (error) return error;
+    if (problem->pages || part_problem->pages) return ATTN_EPAGES;
     const struct state_header *const w = whole.header, *const p = some.header;
-    if (p->batch != 1 || sequence < 0 || sequence >= w->batch || first_kv_head < 0 ||
-        first_kv_head + p->kv_heads > w->kv_heads || w->heads * p->kv_heads != p->heads * w->kv_heads)
+    if (first_kv_head < 0 || first_kv_head > w->kv_heads || p->kv_heads > w->kv_heads - first_kv_head || p->batch != 1)
         return ATTN_EPROBLEM;
     if (w->rows != p->rows || w->earlier != p->earlier || w->foldable != p->foldable) return ATTN_ESTATE;
     if (w->kv_heads == 0 || p->kv_heads == 0) return 0;
     const struct sequence s = back ? some.sequence[0] : whole.sequence[sequence];
-    const int64_t members = w->heads / w->kv_heads, sharing = w->kv_heads / heads_of_keys(problem);
+    const int64_t members = w->heads / w->kv_heads, sharing = w->kv_heads / w->key_heads;
+    if (p->heads / p->kv_heads != members || p->kv_heads / p->key_heads != sharing || first_kv_head % sharing)
+        return ATTN_EPROBLEM; /* heads that share a head of q, k or v are in one part */
     const struct rows of_whole = rows_in(&whole, sequence), of_part = rows_in(&some, 0);
     for (int a = 0; a < ROW_ARRAYS; a++) {
         const int64_t all = heads_with_rows(a, w->heads, w->kv_heads, w->key_heads),
@@ -7097,6 +7196,13 @@ static void remember(const struct rows *to, int64_t to_row, const struct rows *f
         unsigned char *into = to->at[array] + x * t->batch + to_row * row;
         const unsigned char *with = from->at[array] + x * f->batch + from_row * f->row;
         for (int64_t g = 0; g < t->batch; g += t->head, into += t->head, with += f->head) {
+            const int64_t element = element_bytes_of[array], apart = from->apart[array];
+            if (apart != element) {
+                for (int64_t k = 0; k < n; k++)
+                    for (int64_t e = 0; e < row / element; e++)
+                        memcpy(into + k * row + e * element, with + k * f->row + e * apart, (size_t)element);
+                continue;
+            }
             if (f->row == row) {
                 memcpy(into, with, (size_t)(n * row));
                 continue;
@@ -7229,7 +7335,7 @@ static void begin_growth(struct growth *g, const struct call *whole, const struc
     g->given = (struct rows){{(unsigned char *)(uintptr_t)call->k, (unsigned char *)(uintptr_t)call->v,
         (unsigned char *)(uintptr_t)call->params->positions}, {in_bytes(call->p.k, sizeof *call->k), in_bytes(call->p.v,
         sizeof *call->v), in_bytes((struct attn_strides){call->at.positions[0], 0, call->at.positions[1]},
-        sizeof *call->params->positions)}};
+        sizeof *call->params->positions)}, {0, 0, call->at.positions[2] * (int64_t)sizeof(int32_t)}};
     g->s = x->at->sequence[b];
     g->s.draft = g->s.length;
     g->b = b;
@@ -7362,7 +7468,7 @@ static int run_jobs(struct job *job, int64_t jobs, int threads, unsigned char *w
 size_t softmax_mrope_extend_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const size_t bytes = bytes_times(bytes_of_extending(problem), (int64_t)threads_served(problem));
+    const size_t bytes = bytes_times(bytes_of_extending(problem), threads_served(problem));
     size_t all = bytes_plus(bytes, bytes_of_growths(problem));
     return bytes_fit(all) ? all : 0;
 }
@@ -7413,17 +7519,15 @@ int softmax_mrope_extend(const struct attn_problem *problem, const struct softma
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     struct places at;
     const struct version this = extend_version(problem);
-    int error = attn_problem_check(&new_tokens, 128, 128, &call.p);
+    int error = take_problem(&call, &new_tokens, attn_problem_check);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
     if (problem->cu_seqlens && (problem->lengths || !in_one_row(problem))) return ATTN_EPROBLEM;
     call.p.batch = problem->batch;
-    call.sharing = sharing_of(&call.p);
     struct appending x = {.extends = &this, .at = &at};
     int64_t tokens = 0;
     const int wrong = take_params(&call);
     if (wrong) return wrong;
-    if (call.at.positions[2] != 1) return ATTN_EPROBLEM; /* the elements of a stored row must be contiguous */
     /* This limits the length of a sequence, so that the offset of each row of an array fits in int64_t. */
     const int64_t row_strides[GIVEN] = {call.p.k.row, call.p.v.row, call.at.positions[1]};
     int64_t widest = max(128, 128);
@@ -7438,20 +7542,17 @@ int softmax_mrope_extend(const struct attn_problem *problem, const struct softma
     }
     if (tokens == 0 || call.p.heads == 0) return 0;
     const int asked = call.q || call.out; /* without queries, the call only changes the state */
-    if ((asked && (!q || !out)) || !k || !v || !workspace) return ATTN_EPOINTER;
+    if ((asked && (!q || !out)) || !k || !v) return ATTN_EPOINTER;
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     if (problem->chunk_sums) return ATTN_EPROBLEM;
-    const size_t bytes = bytes_of_extending(problem), all = problem->workspace_bytes;
+    const size_t bytes = bytes_of_extending(problem);
     size_t first = bytes_of_growths(problem);
     x.asked = asked;
-    if (!bytes_fit(first)) return ATTN_ESIZE;
-    const size_t given = !all ? 0 : all > first ? all - first : 1;
+    error = take_workspace(problem, workspace, first, bytes, &x.threads);
+    if (error) return error;
     x.work = (unsigned char *)workspace + first;
-    x.threads = thread_count(problem, given, bytes);
-    if (given && given < bytes * (size_t)x.threads) return ATTN_EWORKSPACE;
     struct growth *const growth = (struct growth *)workspace;
     struct job *const job = (struct job *)(void *)(growth + call.p.batch);
     int64_t growths = 0;

@@ -103,6 +103,10 @@ INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+INLINE int64_t shifted_left(int64_t x, int64_t by) { return by < 0 || by > 63 ? 0 : (int64_t)((uint64_t)x << by); }
+INLINE int64_t shifted_right(int64_t x, int64_t by) { return x >> (by < 0 || by > 63 ? 63 : by); }
+INLINE double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+INLINE float sigmoidf(float x) { return 1 / (1 + expf(-x)); }
 /* min_real and max_real keep NaN, unlike fmin and fmax. */
 INLINE double min_real(double a, double b) { return a < b || a != a ? a : b; }
 INLINE double max_real(double a, double b) { return a > b || a != a ? a : b; }
@@ -5516,29 +5520,37 @@ static size_t bytes_a_thread(const struct version *v)
 /* ==== the interface ==== */
 /* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
    thread per processor, because OpenMP's default may change later. */
-static size_t threads_served(const struct attn_problem *p)
+static int64_t threads_served(const struct attn_problem *p)
 {
-    if (p->threads > 0) return (size_t)p->threads;
+    if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
-    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
+    return max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
 }
 
-/* Returns p->threads, or a default if it is 0. The default exceeds the number of processors only if the workspace has
-   room. */
-static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
+/* Checks the workspace of a call, and sets *threads to the number of threads: the caller's or OpenMP's default, but not
+   more than there are processors, unless the workspace has room or the caller has the threads. The first `shared` bytes
+   of the workspace are for all threads. Returns 0 or an error. */
+static int take_workspace(const struct attn_problem *p, const void *workspace, size_t shared, size_t bytes_a_thread,
+    int *threads)
 {
-    if (p->threads > 0) return p->threads;
+    const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
+        room = bytes_a_thread ? left / bytes_a_thread : left;
 #ifdef _OPENMP
-    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
-    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
+    const int64_t by_default = omp_get_max_threads(), processors = omp_get_num_procs();
 #else
-    (void)workspace_bytes;
-    (void)bytes_a_thread;
-    return 1;
+    const int64_t by_default = 1, processors = 1;
 #endif
+    const int64_t most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
+        wanted = p->threads > 0 ? p->threads : min(by_default, most);
+    if (!workspace) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    if (all && all < bytes_plus(shared, bytes_times(bytes_a_thread, wanted))) return ATTN_EWORKSPACE;
+    *threads = (int)(p->team ? wanted : min(wanted, most));
+    return 0;
 }
 
 /* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
@@ -5610,6 +5622,34 @@ static int set_strides(struct call *call)
     return error;
 }
 
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
+/* A function like attn_problem_check. */
+typedef int checks_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
+    struct attn_problem *filled);
+
+/* Checks the sizes, strides and positions of a call to any entry point,
+   and fills in `call->p`. Returns 0 or an error. */
+static int take_problem(struct call *call, const struct attn_problem *problem, checks_problem *checks)
+{
+    if (!problem) return ATTN_EPOINTER;
+    const int error = checks(problem, 64, 64, &call->p);
+    if (error) return error;
+    if (!positions_fit(&call->p)) return ATTN_EPROBLEM;
+    call->sharing = sharing_of(&call->p);
+    return 0;
+}
+
 /* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
 static int take_params(struct call *call)
 {
@@ -5646,21 +5686,14 @@ static int64_t keys_of_version(const struct attn_problem *p)
     return after_keys(p) ? 0 : p->n_k;
 }
 
-static int positions_fit(const struct attn_problem *p)
-{
-    const int64_t most = INT64_C(1) << 31;
-    int fit = 1;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
-        most;
-    return fit;
-}
-
 size_t softmax_t5_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
+    size_t shared = 0, bytes = 0;
+    if (max_bytes_a_thread(problem->n_k) > bytes) bytes = max_bytes_a_thread(problem->n_k);
+    shared = bytes_plus(shared, bytes_times(bytes, threads_served(problem)));
+    return bytes_fit(shared) ? shared : 0;
 }
-
 /* Returns whether this machine can run the version. */
 static int runs(const struct version *v)
 {
@@ -5683,6 +5716,7 @@ struct work {
     int64_t next; /* the first task that no thread has taken. Tasks that one thread runs are numbered over all jobs. */
     unsigned char *workspace;
     size_t bytes; /* bytes of workspace per thread */
+    void (*on)(void *work); /* what every thread calls */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
@@ -5697,19 +5731,76 @@ INLINE void forget(const struct version *v, unsigned char *own)
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
+#if !defined __SSE__ && !defined __aarch64__
+#include <fenv.h>
+#endif
+
+/* How a thread computes with floating-point numbers. */
+struct arithmetic {
+#if defined __SSE__
+    unsigned all; /* the register MXCSR */
+#elif defined __aarch64__
+    uint64_t control, flags; /* the registers FPCR and FPSR */
+#else
+    fenv_t all;
+#endif
+};
+
+/* Begins arithmetic without traps, because lanes after the last row may divide by 0. */
+enum { SUBNORMALS_ARE_ZERO = 0 };
+INLINE struct arithmetic begin_arithmetic(void)
+{
+    struct arithmetic before;
+#if defined __SSE__
+    enum { MASKS = 0x1f80, SUBNORMALS = SUBNORMALS_ARE_ZERO ? 1 << 15 | 1 << 6 : 0 }; /* of results and of operands */
+    before.all = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(before.all | MASKS | SUBNORMALS);
+#elif defined __aarch64__
+    enum { TRAPS = 0x9f00, SUBNORMALS = SUBNORMALS_ARE_ZERO << 24 };
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before.control));
+    __asm__ volatile("mrs %0, fpsr" : "=r"(before.flags));
+    __asm__ volatile("msr fpcr, %0" : : "r"((before.control & ~(uint64_t)TRAPS) | SUBNORMALS) : "memory");
+#else
+    feholdexcept(&before.all);
+#endif
+    return before;
+}
+
+/* Ends it, and leaves the flags of exceptions as they were before. */
+INLINE void end_arithmetic(const struct arithmetic *before)
+{
+#if defined __SSE__
+    __builtin_ia32_ldmxcsr(before->all);
+#elif defined __aarch64__
+    __asm__ volatile("msr fpcr, %0" : : "r"(before->control) : "memory");
+    __asm__ volatile("msr fpsr, %0" : : "r"(before->flags) : "memory");
+#else
+    fesetenv(&before->all);
+#endif
+}
+
+static void without_traps(void *work)
+{
+    struct work *const w = (struct work *)work;
+    const struct arithmetic before = begin_arithmetic();
+    w->on(w);
+    end_arithmetic(&before);
+}
+
 /* Calls on(w) in all threads of the jobs. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->job->call->p.team;
+    w->on = on;
     if (w->threads == 1)
-        on(w);
+        without_traps(w);
     else if (team)
-        team->run(on, w, (unsigned)w->threads, 0);
+        team->run(without_traps, w, (unsigned)w->threads, 0);
     else {
 #ifdef _OPENMP
 #pragma omp parallel num_threads(w->threads)
 #endif
-        on(w);
+        without_traps(w);
     }
 }
 
@@ -5783,7 +5874,7 @@ static int run(const struct call *call, const struct version *this, int threads,
     if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, this), threads);
     struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
     const int error = count_tasks(&job, threads);
-    if (!error) in_threads(&work, work_on);
+    if (!error && job.tasks > 0) in_threads(&work, work_on);
     return error;
 }
 
@@ -5809,40 +5900,36 @@ static void set_saved(struct call *call, unsigned char *saved)
     call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_t5_forward(const struct attn_problem *problem, const struct softmax_t5_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
 {
-    if (!problem) return ATTN_EPOINTER;
+    if (!problem) return ATTN_EPOINTER; /* outputs may be members of the problem */
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
-    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    const int error = take_problem(&call, problem, attn_problem_check);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
-    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!q || !out || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
     const int wrong = take_params(&call);
     if (wrong) return wrong;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
     if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
-    const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
+    const size_t shared = 0, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(problem->n_k);
-    const int threads = thread_count(problem, given, max_bytes);
-    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    int threads = 1;
+    const int no_room = take_workspace(problem, workspace, shared, max_bytes, &threads);
+    if (no_room) return no_room;
+    unsigned char *const work = (unsigned char *)workspace + shared;
     const size_t saved = saved_bytes(problem);
     if (problem->saved && !bytes_fit(saved)) return ATTN_ESIZE;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
     if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     if (problem->saved && this.saves) set_saved(&call, (unsigned char *)problem->saved);
-    return run(&call, &this, threads, (unsigned char *)workspace, bytes);
+    return run(&call, &this, threads, work, bytes);
 }
 
 /* ==== the gradients ==== */
@@ -6018,7 +6105,7 @@ static size_t shared_bytes(const struct attn_problem *problem)
 size_t softmax_t5_backward_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const size_t of_threads = part_bytes_a_thread(problem->n_k) * threads_served(problem),
+    const size_t of_threads = bytes_times(part_bytes_a_thread(problem->n_k), threads_served(problem)),
         bytes = bytes_plus(shared_bytes(problem), of_threads);
     return bytes_fit(bytes) ? bytes : 0;
 }
@@ -6040,13 +6127,11 @@ int softmax_t5_backward(const struct attn_problem *problem, const struct softmax
     float *dq, float *dk, float *dv,
     struct softmax_t5_gradients *gradients, void *workspace)
 {
-    if (!problem) return ATTN_EPOINTER;
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = (float *)out, .dout = dout, .dq = dq, .dk = dk,
         .dv = dv};
-    int error = attn_problem_check(problem, 64, 64, &call.p);
+    int error = take_problem(&call, problem, attn_problem_check);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
-    if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
+    if ((call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
     if ((dq && (const void *)dq == q) ||
@@ -6069,19 +6154,17 @@ int softmax_t5_backward(const struct attn_problem *problem, const struct softmax
         (dv && (const void *)dv == dk)) return ATTN_EPOINTER;
     const int wrong = take_params(&call);
     if (wrong) return wrong;
-    if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
-    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     for (int part = 0; part < 5; part++) {
         const struct version this = part_version(part, keys_of_version(&call.p));
         if (!runs(&this)) return ATTN_EMACHINE;
         if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     }
     const size_t bytes = part_bytes_a_thread(problem->n_k), saved = saved_bytes(problem),
-        shared = shared_bytes(problem),
-        given = problem->workspace_bytes;
-    if (!bytes_fit(shared)) return ATTN_ESIZE;
-    const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
-    if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
+        shared = shared_bytes(problem);
+    int threads = 1;
+    error = take_workspace(problem, workspace, shared, bytes, &threads);
+    if (error) return error;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
     unsigned char *first = (unsigned char *)workspace;
     if (call.sharing > 1) {

@@ -74,7 +74,11 @@ extern int softmax_tree_is_gnu_c;
 
 enum { MASK_AXES = 2 };
 struct mask_tiles { /* the table of the tiles of masks */
-    const uint8_t *flag; /* [masks, rows, columns]. The axes of masks have the sizes `size` and the strides `stride`. */
+    /* Flags, or reals that are -inf where they hide: [masks, rows,
+       columns]. The axes of masks have the sizes `size` and the
+       strides `stride`. */
+    const void *flag;
+    enum attn_dtype dtype;
     const uint8_t *tile; /* [strips, tiles of a strip], as in struct attn_mask_tiles */
     uint8_t *made;       /* `tile`, if the call makes the table. Its memory is part of the workspace. */
     const struct attn_mask_tiles *given; /* the caller's table, or NULL */
@@ -100,6 +104,10 @@ INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+INLINE int64_t shifted_left(int64_t x, int64_t by) { return by < 0 || by > 63 ? 0 : (int64_t)((uint64_t)x << by); }
+INLINE int64_t shifted_right(int64_t x, int64_t by) { return x >> (by < 0 || by > 63 ? 63 : by); }
+INLINE double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+INLINE float sigmoidf(float x) { return 1 / (1 + expf(-x)); }
 
 /* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
 INLINE size_t bytes_times(size_t bytes, int64_t n)
@@ -252,10 +260,11 @@ INLINE int next_run(struct run *run, const struct mask_tiles *t, int64_t first, 
     }
     return run->from < run->to;
 }
-/* Returns the flag at position x. Positions outside 0 to n - 1 have the flag at the nearest end. */
+/* Returns the flag at position x. Positions outside 0 to n - 1 have the flag at the nearest end, or 0 if n is 0. */
 INLINE int64_t flag_at(const uint8_t *flag, int64_t x, int64_t n)
 {
-    return flag[max(min(x, n - 1), 0)];
+    static const uint8_t none = 0;
+    return (n > 0 ? flag : &none)[max(min(x, n - 1), 0)];
 }
 
 /* ---- integers of the caller, with a stride for each axis ---- */
@@ -294,10 +303,11 @@ INLINE int next_of_box(struct box *box, const int64_t *strides, const int64_t *f
     return 0;
 }
 
-/* Returns the flag at position x. Positions outside 0 to n - 1 have the flag at the nearest end. */
+/* Returns the flag at position x. Positions outside 0 to n - 1 have the flag at the nearest end, or 0 if n is 0. */
 INLINE int64_t flag_along(const uint8_t *flag, int64_t x, int64_t n, int64_t stride)
 {
-    return flag[max(min(x, n - 1), 0) * stride];
+    static const uint8_t none = 0;
+    return (n > 0 ? flag : &none)[max(min(x, n - 1), 0) * stride];
 }
 /* Returns `min`: whether all flags at from <= x < to in the rows of a box are true, and `max`: whether any is true. */
 INLINE struct ids flags_of_box(const uint8_t *flag, int axes, const int64_t *strides, const int64_t *first,
@@ -4110,29 +4120,37 @@ static size_t bytes_a_thread(const struct version *v)
 /* ==== the interface ==== */
 /* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
    thread per processor, because OpenMP's default may change later. */
-static size_t threads_served(const struct attn_problem *p)
+static int64_t threads_served(const struct attn_problem *p)
 {
-    if (p->threads > 0) return (size_t)p->threads;
+    if (p->threads > 0) return p->threads;
 #ifdef _OPENMP
-    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
+    return max(omp_get_max_threads(), omp_get_num_procs());
 #else
     return 1;
 #endif
 }
 
-/* Returns p->threads, or a default if it is 0. The default exceeds the number of processors only if the workspace has
-   room. */
-static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
+/* Checks the workspace of a call, and sets *threads to the number of threads: the caller's or OpenMP's default, but not
+   more than there are processors, unless the workspace has room or the caller has the threads. The first `shared` bytes
+   of the workspace are for all threads. Returns 0 or an error. */
+static int take_workspace(const struct attn_problem *p, const void *workspace, size_t shared, size_t bytes_a_thread,
+    int *threads)
 {
-    if (p->threads > 0) return p->threads;
+    const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
+        room = bytes_a_thread ? left / bytes_a_thread : left;
 #ifdef _OPENMP
-    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
-    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
+    const int64_t by_default = omp_get_max_threads(), processors = omp_get_num_procs();
 #else
-    (void)workspace_bytes;
-    (void)bytes_a_thread;
-    return 1;
+    const int64_t by_default = 1, processors = 1;
 #endif
+    const int64_t most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
+        wanted = p->threads > 0 ? p->threads : min(by_default, most);
+    if (!workspace) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    if (all && all < bytes_plus(shared, bytes_times(bytes_a_thread, wanted))) return ATTN_EWORKSPACE;
+    *threads = (int)(p->team ? wanted : min(wanted, most));
+    return 0;
 }
 
 /* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
@@ -4204,6 +4222,24 @@ static int set_strides(struct call *call)
     return error;
 }
 
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
+/* A function like attn_problem_check. */
+typedef int checks_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
+    struct attn_problem *filled);
+
+/* Checks the sizes, strides and positions of a call to any entry point,
+   and fills in `call->p`. Returns 0 or an error. */
+static int take_problem(struct call *call, const struct attn_problem *problem, checks_problem *checks)
+{
+    if (!problem) return ATTN_EPOINTER;
+    const int error = checks(problem, 64, 64, &call->p);
+    if (error) return error;
+    call->sharing = sharing_of(&call->p);
+    return 0;
+}
+
 /* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
 static int take_params(struct call *call)
 {
@@ -4228,12 +4264,12 @@ static size_t max_bytes_a_thread(int64_t n_k)
 /* ==== tables of the tiles of masks ==== */
 /* Sets the table of the tiles of some masks, and returns its bytes. The masks have `axes` axes before rows and
    columns. `size` and `stride` have all axes. */
-static size_t set_table(struct mask_tiles *t, const uint8_t *flag, const struct attn_mask_tiles *given, int axes,
-    const int64_t *size, const int64_t *stride, unsigned char *made)
+static size_t set_table(struct mask_tiles *t, const void *flag, enum attn_dtype dtype,
+    const struct attn_mask_tiles *given, int axes, const int64_t *size, const int64_t *stride, unsigned char *made)
 {
     const int64_t rows = size[axes], columns = size[axes + 1];
     size_t masks = 1;
-    *t = (struct mask_tiles){flag, made, made, given, rows, columns,
+    *t = (struct mask_tiles){flag, dtype, made, made, given, rows, columns,
         rows / ATTN_TILE_ROWS + (rows % ATTN_TILE_ROWS > 0),
         columns / ATTN_TILE_COLUMNS + (columns % ATTN_TILE_COLUMNS > 0), 0, {1, 1}, {0}, stride[axes],
         stride[axes + 1]};
@@ -4252,7 +4288,7 @@ static size_t set_tiles(struct call *call, unsigned char *at)
 {
     const struct attn_problem *const p = &call->p;
     size_t bytes = 0;
-    bytes = bytes_plus(bytes, set_table(&call->mask_tiles[0], call->params ? call->params->tree : NULL,
+    bytes = bytes_plus(bytes, set_table(&call->mask_tiles[0], call->params ? call->params->tree : NULL, ATTN_U8,
         call->params ? call->params->tree_tiles : NULL, 1, (const int64_t[]){p->batch, p->n_q, p->n_k}, call->at.tree,
         at ? at + bytes : NULL));
     return bytes;
@@ -4271,23 +4307,26 @@ static size_t first_bytes_a_thread(void)
     return bytes;
 }
 
-/* Returns the bytes of the workspace that all threads of a call share. */
-static size_t call_bytes(const struct attn_problem *p)
+/* Returns the bytes of the workspace that all threads of a call share. `sums` has the sizes of the prefix sums. It is
+   NULL if the call reads none. */
+static size_t call_bytes(const struct attn_problem *p, const struct attn_problem *sums)
 {
     size_t bytes = 0;
+    (void)p;
+    (void)sums;
     bytes = bytes_plus(bytes, tiles_bytes(p));
     return bytes;
 }
 
+static size_t forward_bytes(const struct attn_problem *problem) { return call_bytes(problem, NULL); }
 size_t softmax_tree_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const size_t shared = call_bytes(problem);
-    size_t bytes = first_bytes_a_thread();
+    size_t shared = forward_bytes(problem), bytes = first_bytes_a_thread();
     if (max_bytes_a_thread(problem->n_k) > bytes) bytes = max_bytes_a_thread(problem->n_k);
-    return bytes_fit(shared) ? shared + bytes * threads_served(problem) : 0;
+    shared = bytes_plus(shared, bytes_times(bytes, threads_served(problem)));
+    return bytes_fit(shared) ? shared : 0;
 }
-
 /* Returns whether this machine can run the version. */
 static int runs(const struct version *v)
 {
@@ -4310,6 +4349,7 @@ struct work {
     int64_t next; /* the first task that no thread has taken. Tasks that one thread runs are numbered over all jobs. */
     unsigned char *workspace;
     size_t bytes; /* bytes of workspace per thread */
+    void (*on)(void *work); /* what every thread calls */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
@@ -4318,19 +4358,76 @@ struct work {
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
+#if !defined __SSE__ && !defined __aarch64__
+#include <fenv.h>
+#endif
+
+/* How a thread computes with floating-point numbers. */
+struct arithmetic {
+#if defined __SSE__
+    unsigned all; /* the register MXCSR */
+#elif defined __aarch64__
+    uint64_t control, flags; /* the registers FPCR and FPSR */
+#else
+    fenv_t all;
+#endif
+};
+
+/* Begins arithmetic without traps, because lanes after the last row may divide by 0. */
+enum { SUBNORMALS_ARE_ZERO = 0 };
+INLINE struct arithmetic begin_arithmetic(void)
+{
+    struct arithmetic before;
+#if defined __SSE__
+    enum { MASKS = 0x1f80, SUBNORMALS = SUBNORMALS_ARE_ZERO ? 1 << 15 | 1 << 6 : 0 }; /* of results and of operands */
+    before.all = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(before.all | MASKS | SUBNORMALS);
+#elif defined __aarch64__
+    enum { TRAPS = 0x9f00, SUBNORMALS = SUBNORMALS_ARE_ZERO << 24 };
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before.control));
+    __asm__ volatile("mrs %0, fpsr" : "=r"(before.flags));
+    __asm__ volatile("msr fpcr, %0" : : "r"((before.control & ~(uint64_t)TRAPS) | SUBNORMALS) : "memory");
+#else
+    feholdexcept(&before.all);
+#endif
+    return before;
+}
+
+/* Ends it, and leaves the flags of exceptions as they were before. */
+INLINE void end_arithmetic(const struct arithmetic *before)
+{
+#if defined __SSE__
+    __builtin_ia32_ldmxcsr(before->all);
+#elif defined __aarch64__
+    __asm__ volatile("msr fpcr, %0" : : "r"(before->control) : "memory");
+    __asm__ volatile("msr fpsr, %0" : : "r"(before->flags) : "memory");
+#else
+    fesetenv(&before->all);
+#endif
+}
+
+static void without_traps(void *work)
+{
+    struct work *const w = (struct work *)work;
+    const struct arithmetic before = begin_arithmetic();
+    w->on(w);
+    end_arithmetic(&before);
+}
+
 /* Calls on(w) in all threads of the jobs. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
     const struct attn_team *const team = w->job->call->p.team;
+    w->on = on;
     if (w->threads == 1)
-        on(w);
+        without_traps(w);
     else if (team)
-        team->run(on, w, (unsigned)w->threads, 0);
+        team->run(without_traps, w, (unsigned)w->threads, 0);
     else {
 #ifdef _OPENMP
 #pragma omp parallel num_threads(w->threads)
 #endif
-        on(w);
+        without_traps(w);
     }
 }
 
@@ -4399,7 +4496,7 @@ static int run(const struct call *call, const struct version *this, int threads,
     if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, this), threads);
     struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
     const int error = count_tasks(&job, threads);
-    if (!error) in_threads(&work, work_on);
+    if (!error && job.tasks > 0) in_threads(&work, work_on);
     return error;
 }
 
@@ -4412,10 +4509,10 @@ static void work_on_tiles(void *work)
         int64_t strip = task;
         for (; strip >= t->strips; t++) strip -= t->strips;
         const int64_t mask = strip / t->strips_of_mask, first = strip % t->strips_of_mask * ATTN_TILE_ROWS;
-        const uint8_t *const flag = t->flag + mask / t->size[1] * t->stride[0] + mask % t->size[1] * t->stride[1] +
-            first * t->row;
-        attn_tiles_of_strip(flag, min(t->rows - first, ATTN_TILE_ROWS), t->columns, t->row, t->column,
-            t->made + strip * t->tiles_of_strip);
+        const int64_t at = mask / t->size[1] * t->stride[0] + mask % t->size[1] * t->stride[1] + first * t->row;
+        uint8_t *const made = t->made + strip * t->tiles_of_strip;
+        attn_tiles_of_strip((const uint8_t *)t->flag + at, min(t->rows - first, ATTN_TILE_ROWS), t->columns, t->row,
+            t->column, made);
     }
 }
 
@@ -4442,36 +4539,31 @@ static int make_tiles(struct call *call, int threads)
     return 0;
 }
 
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
 int softmax_tree_forward(const struct attn_problem *problem, const struct softmax_tree_params *params, const float *q,
     const float *k, const float *v,
     float *out, void *workspace)
 {
-    if (!problem) return ATTN_EPOINTER;
+    if (!problem) return ATTN_EPOINTER; /* outputs may be members of the problem */
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
-    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    const int error = take_problem(&call, problem, attn_problem_check);
     if (error) return error;
-    call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
-    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!q || !out || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
     const int wrong = take_params(&call);
     if (wrong) return wrong;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
-    const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
-        given = !all ? 0 : all > shared ? all - shared : 1;
-    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    const size_t shared = call_bytes(&call.p, NULL);
+    const size_t bytes = bytes_a_thread(&this);
     size_t max_bytes = first_bytes_a_thread();
     if (max_bytes_a_thread(problem->n_k) > max_bytes) max_bytes = max_bytes_a_thread(problem->n_k);
+    int threads = 1;
+    const int no_room = take_workspace(problem, workspace, shared, max_bytes, &threads);
+    if (no_room) return no_room;
     unsigned char *const work = (unsigned char *)workspace + shared;
-    const int threads = thread_count(problem, given, max_bytes);
-    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
     set_tiles(&call, work - tiles_bytes(&call.p));
     const int no_tiles = make_tiles(&call, threads);
     if (no_tiles) return no_tiles;

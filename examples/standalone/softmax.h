@@ -80,7 +80,7 @@ struct attn_problem { /* zero the struct first, because later versions add membe
     int64_t batch, heads, kv_heads, n_q, n_k;
     struct attn_strides q, k, v, out;
     int threads; /* the number of threads. 0 means OpenMP's default, or fewer threads for little work. The number is
-                    limited to the number of processors, unless workspace_bytes has room for more */
+                    limited to the number of processors, unless workspace_bytes has room for more or `team` is given */
     size_t workspace_bytes; /* the size of the workspace, or 0 if it should not be checked */
     /* Used for gradients. NAME_saved() bytes, aligned to 64, which forward writes and backward reads. Both calls
        must get the same arrays. If this is NULL, backward computes the values again. */
@@ -304,7 +304,8 @@ struct attn_kernel {
          sees no key has 0.
        - state_part: copies some heads of one sequence between `state` and `part`, the state of a problem of batch 1
          with part_problem->kv_heads key/value heads. They are heads first_kv_head, first_kv_head + 1, … of the
-         sequence. If `back` is not 0, `state` becomes what `part` is. NULL without a state */
+         sequence. Heads that share a head of q and k are in one part. If `back` is not 0, `state` becomes what `part`
+         is. NULL without a state */
     int64_t saved_power;
     int (*state_part)(const struct attn_problem *problem, void *state, int64_t sequence, int64_t first_kv_head,
                       const struct attn_problem *part_problem, void *part, int back);

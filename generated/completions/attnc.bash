@@ -103,7 +103,7 @@ _attnc()
     esac
     case $command in
     explain)
-        if [[ $cur == -* ]]; then _attnc_offer --emit --target --set --tuned --standalone --no-remainders --dump-after --threads --lengths --document --machine --heads --ranks --link --backward --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --emit --target --set --tuned --standalone --no-remainders --dump-after --threads --lengths --document --machine --heads --ranks --link --backward --json --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
@@ -121,7 +121,7 @@ _attnc()
             _attnc_files -d
         fi ;;
     check)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --no-remainders --dump-after --threads --seed --lengths --heads --verbose --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --no-remainders --dump-after --threads --seed --lengths --heads --json --verbose --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
@@ -139,16 +139,22 @@ _attnc()
             _attnc_files -d
         fi ;;
     list)
-        if [[ $cur == -* ]]; then _attnc_offer --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --json --quiet --color --version --help
         fi ;;
     show)
         if [[ $cur == -* ]]; then _attnc_offer --picture --quiet --color --version --help
-        else _attnc_offer $(command "${words[0]}" list 2>/dev/null | sed 's/ .*//')
+        else _attnc_offer $(command "${words[0]}" list 2>/dev/null | sed -n 's/^  \([^ ]*\).*/\1/p')
+        fi ;;
+    help)
+        if [[ $cur == -* ]]; then _attnc_offer
+        fi ;;
+    version)
+        if [[ $cur == -* ]]; then _attnc_offer
         fi ;;
     *)
         if [[ $cur == -* ]]; then _attnc_offer -o --stdout --emit --target --set --tuned --standalone --no-remainders -MD -MF -MT --outputs --passes --dump-after --quiet --color --version --help
         else
-            if ((${#words[@]} == 2)); then _attnc_offer explain build run check bench tune list show; fi
+            if ((${#words[@]} == 2)); then _attnc_offer explain build run check bench tune list show help version; fi
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
