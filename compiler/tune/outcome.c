@@ -54,6 +54,13 @@ void tuning_progress(struct tuning *t, bool better)
 
 /* ---- writing SPEC.tuned.yaml ---- */
 
+/* Returns the trial whose schedule is written, or NULL. An interrupted search can have a best trial of few samples. */
+static const struct tune_trial *confirmed_best(const struct tune_run *run)
+{
+    const struct tune_trial *const best = run_best(run);
+    return best && best->result.samples >= CONFIRMED ? best : NULL;
+}
+
 static void describe(const struct tune_shape *shape, const struct tune_space *space, const struct tune_trial *best,
                      struct text *out)
 {
@@ -77,7 +84,7 @@ void tuning_tell(const struct tuning *t, const struct tune_run *run)
         shared += run->trial[k].same_as != 0;
     }
     if (measured)
-        describe(&run->experiment.shape, &run->experiment.space, run_best(run), &line);
+        describe(&run->experiment.shape, &run->experiment.space, confirmed_best(run), &line);
     else {
         shape_text(&run->experiment.shape, &line);
         text_add(&line, ": nothing was measured");
@@ -113,9 +120,9 @@ static bool entry_of(const struct tuning *t, const struct outcome *outcome, int 
         if (!max || shape->batch * shape->heads > max->run.experiment.shape.batch * max->run.experiment.shape.heads)
             max = &outcome[k];
         if (says.length) text_add(&says, "\n");
-        describe(shape, &outcome[k].run.experiment.space, run_best(&outcome[k].run), &says);
+        describe(shape, &outcome[k].run.experiment.space, confirmed_best(&outcome[k].run), &says);
     }
-    const struct tune_trial *best = max ? run_best(&max->run) : NULL;
+    const struct tune_trial *best = max ? confirmed_best(&max->run) : NULL;
     const struct tuned_entry *has = max ? tuned_in_force(&t->file_has, max->run.experiment.shape.length) : NULL;
     const bool own = has && tuned_length(has) == max->run.experiment.shape.length,
                keep = max && !max->compared && (own || !best);

@@ -149,7 +149,7 @@ const struct tune_trial *run_best(const struct tune_run *run)
         const struct tune_trial *trial = &run->trial[t];
         if (trial->result.status != TUNE_MEASURED || by_default(&run->experiment.space, &trial->point)) continue;
         const struct tune_gain gain = tune_gain(&trial->result);
-        if (!(gain.high < 1) || gain.ratio >= min || trial->result.samples < CONFIRMED || corrected(run, t)) continue;
+        if (!(gain.high < 1) || gain.ratio >= min || corrected(run, t)) continue;
         min = gain.ratio;
         best = trial;
     }

@@ -29,8 +29,8 @@ extern const char
 struct tune_sample {
     double seconds, default_seconds;
 };
-/* A trial is reported as the best only with this number of samples. With few samples, the fastest of many candidates is
-   probably lucky. */
+/* A schedule is written to SPEC.tuned.yaml only if its trial has this number of samples. With few samples, the fastest
+   of many candidates is probably lucky. */
 enum { CONFIRMED = 21 };
 
 struct tune_result {

@@ -39,7 +39,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text = arena_alloc(arena, size);
     memcpy(text, data + 1, size - 1); /* the last byte is 0 */
     const enum expression_place place = (enum expression_place)(1 << data[0] % 3);
-    const bool positions = place == EXPRESSION_MASK;
     struct told told = {strlen(text), 0};
     struct user_array array[] = {{.name = "scalar"},
                                  {.name = "table", .rank = 2, .axis = {{EXTENT_H, 0}, {EXTENT_NUMBER, 8}}}};
@@ -50,9 +49,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct module *m = module_new(arena, "fuzz", DTYPE_F64);
         for (int k = 0; k < EXPRESSION_NAMES; k++)
             module_axis(m, expression_name((enum expression_name)k), SIZE_CONSTANT, 1);
-        const struct allowed allowed = {.operands = place == EXPRESSION_PAIR ? 1 + e->elements : 0,
+        /* a mask of s is a condition of the weight, any other mask is a region */
+        const bool of_s = expr_has(e->value, EXPR_OPERAND), region = place == EXPRESSION_MASK && !of_s;
+        const struct allowed allowed = {.operands = place == EXPRESSION_PAIR || of_s ? 1 + e->elements : 0,
                                         .index = (1U << EXPRESSION_NAMES) - 1};
-        if (positions ? where_check(m, e->value, &allowed) : expr_check(m, e->value, &allowed)) abort();
+        if (region ? where_check(m, e->value, &allowed) : expr_check(m, e->value, &allowed)) abort();
         struct text printed = {0};
         expression_print(e->value, e, NULL, &printed);
         text_free(&printed);

@@ -19,6 +19,7 @@ import backward
 import definitions
 from autograd_venv import autograd
 from kernel import Objects, best_target, compiled
+from processor import rounding
 from suite import WHOLE, Failure, Suite, check, compiler
 
 ATTN_EPROBLEM, ATTN_ELENGTH = -1, -14
@@ -149,7 +150,7 @@ def case(folder, suite, keys, dtype, target):
         try:
             out = call(kernel, P)
             answer = answers.Answer(spec, {n: x for n, x in P.items() if n != 'dout'})
-            why = answer.judge(out.astype(float), 2 if 'algorithm' in spec else 1)[0]
+            why = answer.judge(out.astype(float), 2 if 'algorithm' in spec else 1, rounding(spec, target, '') * answer.scale)[0]
             check(not why, why)
             same(call(kernel, default(P)), call(kernel, without(P)), 'out')
             calls += 3

@@ -59,7 +59,7 @@ REFUSED = [
     (r"there is no linear form(: | with 'dropout')", lambda spec, m: spec.pop('algorithm')),
     (r"the knob '(\w+)' has no effect on this spec: ", lambda spec, m: [e.pop(m[1], None) for e in entries(spec)]),
     (r"emit 'backward'.* is not compiled yet", lambda spec, m: spec['emit'].remove('backward')),
-    (r"so (this spec|it) cannot be decoded|decoding (with|a linear form that) .* is not compiled yet", lambda spec, m: spec['emit'].remove('decode')),
+    (r"so (this spec|it|'\w+') cannot be decoded|decoding (with|a linear form that) .* is not compiled yet", lambda spec, m: spec['emit'].remove('decode')),
     (r"the gradient of an array (that is read at computed subscripts along an axis of run-time size|with several elements "
      r"for each query or key) is not compiled yet", lambda spec, m: spec['emit'].remove('backward')),
     (r"is not compiled yet\n.*this concerns the gradients that 'emit' asks for",

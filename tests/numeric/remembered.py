@@ -21,6 +21,7 @@ import definitions
 from autograd_venv import autograd
 from kernel import Objects, best_target, compiled
 from positions import call, gradients_of
+from processor import rounding
 from suite import Suite, check, compiler
 
 BIAS = 's + table[h][i / 7 - j / 7 + 6][i % 7 - j % 7 + 6]'
@@ -65,7 +66,8 @@ def case(folder, suite, keys, target):
         P = backward.inputs('%s/%d' % (folder, number), spec, shape, number)
         if suite.without: P.pop('dout')
         out = call(kernel, P)
-        why = answers.Answer(spec, {n: x for n, x in P.items() if n != 'dout'}).judge(out.astype(float))[0]
+        answer = answers.Answer(spec, {n: x for n, x in P.items() if n != 'dout'})
+        why = answer.judge(out.astype(float), more=rounding(spec, target, '') * answer.scale)[0]
         check(not why, '%s: %s' % (shape, why))
         rest = {n: x for n, x in P.items() if n not in ('q', 'k', 'v', 'dout')}
         for threads in 1, 2, 3:

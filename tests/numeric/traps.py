@@ -36,7 +36,7 @@ MORE = {
     'elu': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'emit': ['forward', 'backward', 'decode']},
     'none': {'emit': ['forward', 'backward', 'statistics']},
     'lengths': {'mask': {'all': ['causal', 'lengths']}, 'emit': ['forward', 'decode']},
-    'blocks': {'mask': {'blocks': {'block': 16}}, 'emit': ['forward', 'backward']},
+    'blocks': {'mask': {'blocks': {'block': 16, 'count': 3}}, 'emit': ['forward', 'backward']},
     'plus': {'similarity': {'polynomial': {'degree': 4}}, 'mask': 'causal', 'normalize': {'sum_plus': 0.5}, 'emit': ['forward', 'backward', 'decode']},
     'norms': {'prepare': ['layernorm', 'l2norm'], 'mask': {'window': {'left': 5}}, 'emit': ['forward', 'backward', 'decode']},
     'bf16': {'dtype': 'bf16', 'mask': {'window': {'left': 20}}, 'emit': ['forward', 'backward', 'decode']},
