@@ -37,7 +37,7 @@ def case(function):
 
 # {rule that a schema cannot express: bad specs that the schema accepts}. The schema refuses all other bad specs.
 BEYOND = {
-    'what stands in an expression is text': ['expression_*', 'mask_of_s*', 'rope_angle_heads', 'delta_names',
+    'what stands in an expression is text': ['expression_*', 'mask_of_s*', 'mask_reals*', 'rope_angle_heads', 'delta_names',
                                              'array_open', 'array_subscripts', 'decay_names',
                                              'decay_features', 'decay_sketch', 'array_names', 'array_of_parameter'],
     'the reader of YAML tells: keys there twice, leading zeros, other encodings, NUL': [

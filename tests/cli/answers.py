@@ -267,7 +267,7 @@ def heads_that_differ(place):
 def explain_tells_the_time_on_ranks(place):
     def rows(*words):
         said = place.attnc('explain', *words, *ALONE, '--lengths', '64k', '--heads', '32/8').stdout
-        return said, [line.split() for line in said[said.index('\nRanks, '):].splitlines() if line.startswith('      65536')]
+        return said, [line.split() for line in said.split('\nRanks, ')[1].split('\n\n')[0].splitlines() if line.startswith('      65536')]
     said, sketch = rows('polysketch_r32', '--ranks', '1..8,64')
     check('a link has 12.5 GB/s, and an empty message takes 2.00 µs' in said, said)
     efficiency = [float(re.search(r' ([0-9.]+)%', ' '.join(row))[1]) for row in sketch]

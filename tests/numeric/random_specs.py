@@ -56,7 +56,7 @@ DRAWS = 6      # the maximum number of specs drawn for one case
 REFUSED = [
     (r"'\w+' stores blocks of \d+ elements", lambda spec, m: spec['emit'].remove('decode')),
     (r"'storage' needs a state that stores keys", lambda spec, m: spec.pop('storage')),
-    (r"there is no linear form(: | with 'dropout')", lambda spec, m: spec.pop('algorithm')),
+    (r"there is no linear form(: |, because | with 'dropout')", lambda spec, m: spec.pop('algorithm')),
     (r"the knob '(\w+)' has no effect on this spec: ", lambda spec, m: [e.pop(m[1], None) for e in entries(spec)]),
     (r"emit 'backward'.* is not compiled yet", lambda spec, m: spec['emit'].remove('backward')),
     (r"so (this spec|it|'\w+') cannot be decoded|decoding (with|a linear form that) .* is not compiled yet", lambda spec, m: spec['emit'].remove('decode')),

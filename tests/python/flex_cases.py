@@ -295,6 +295,7 @@ def users(c):
         'in_place': lambda s, b, h, q, k: s.mul_(2).add_(h),
         'hidden_rows': lambda s, b, h, q, k: torch.where((q > 5) & (q >= k), s, -inf),
         'bias_of_inf': lambda s, b, h, q, k: s + c['holes'][h, q, k],
+        'bytes_with_a_sign': lambda s, b, h, q, k: s + c['bytes'][k % 4].to(torch.int8) * 0.01,
     }
 
 
@@ -302,6 +303,7 @@ def with_holes():
     c = captured()
     c['holes'] = torch.randn(H, L, L).masked_fill(torch.rand(H, L, L) < 0.4, -math.inf)
     c['holes'][1, 7] = -math.inf
+    c['bytes'] = torch.tensor([3, 200, 128, 255], dtype=torch.uint8)
     return c
 
 

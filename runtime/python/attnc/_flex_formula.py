@@ -616,7 +616,8 @@ def _cast(trace: _Trace, x: Any, dtype: torch.dtype, explicit: bool = False) -> 
     if s.number is not None:
         return _constant(trace, s.number, dtype)
     if s.kind == kind == "int":
-        if s.source is not None and torch.iinfo(dtype).bits >= torch.iinfo(s.dtype).bits and dtype != torch.uint8:
+        own, other = torch.iinfo(s.dtype), torch.iinfo(dtype)
+        if s.source is not None and other.min <= own.min and other.max >= own.max:
             return dataclasses.replace(s, dtype=dtype)
         return _within(dataclasses.replace(s.used(), dtype=dtype))
     if s.kind == kind == "real":
