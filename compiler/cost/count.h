@@ -13,6 +13,9 @@ double bytes_moved(const struct compilation *c, const struct problem_size *size,
 struct key_ranges {
     struct attn_range *range;
     int64_t count, room;
+    /* the EXPR_DRAWN of the last call of key_ranges_draw, its first and last block of queries, and keys of a block */
+    const struct expr *drawn, *low, *high;
+    int64_t block;
 };
 /* Makes room for `count` more ranges. Returns the place of the first one, or NULL if memory is short. */
 struct attn_range *key_ranges_more(struct key_ranges *to, int64_t count);

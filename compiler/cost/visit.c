@@ -58,20 +58,25 @@ static bool read_lists(const struct environment *env, const struct expr *drawn, 
 void key_ranges_draw(struct key_ranges *to, struct module *m, const struct expr *drawn, const struct environment *env,
                      int64_t from, int64_t end, bool every)
 {
-    const struct expr *position;
-    int64_t block = 1;
-    floor_quotient(m, drawn->arg[1], &position, &block);
+    if (to->drawn != drawn) {
+        const struct expr *position;
+        to->drawn = drawn;
+        to->low = expr_extreme(m, drawn->arg[0], false);
+        to->high = expr_extreme(m, drawn->arg[0], true);
+        to->block = 1;
+        floor_quotient(m, drawn->arg[1], &position, &to->block);
+    }
     struct attn_draw lists = {.seed = drawn->draw->seed, .count = drawn->draw->count, .upto = drawn->draw->upto};
     lists.among = expr_eval_int(drawn->arg[2], env);
-    lists.first = expr_eval_int(expr_extreme(m, drawn->arg[0], false), env);
-    lists.last = expr_eval_int(expr_extreme(m, drawn->arg[0], true), env);
+    lists.first = expr_eval_int(to->low, env);
+    lists.last = expr_eval_int(to->high, env);
     int64_t blocks = lists.last - lists.first + 1;
     if (blocks < 1) return;
     lists.list = malloc((size_t)(blocks * (lists.count + 1)) * sizeof *lists.list);
     struct attn_range *at = key_ranges_more(to, blocks * lists.count);
     if (lists.list && at && (!drawn->draw->name || read_lists(env, drawn, &lists))) {
         if (!drawn->draw->name) attn_draw(&lists);
-        to->count += attn_drawn_ranges(&lists, block, from, end, every, at);
+        to->count += attn_drawn_ranges(&lists, to->block, from, end, every, at);
     }
     free(lists.list);
 }
