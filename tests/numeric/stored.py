@@ -98,4 +98,4 @@ def kind_of(spec, name):
 
 def rounded_rows(x, kind):
     """Rounds rows to numbers that the type `kind` stores."""
-    return unpacked(packed(np.asarray(x, np.float32), kind), kind, x.shape[-1]) if kind else x
+    return unpacked(packed(np.asarray(x, np.float32), kind), kind, x.shape[-1]) if kind and x.size else x
