@@ -59,7 +59,8 @@ def packed(x, kind):
         low, high = size - numbers[above - 1], numbers[above] - size
         down = (low < high) | ((low == high) & (above % 2 == 1))
         return (above - down + 128 * np.signbit(x)).astype(np.uint8)
-    blocks = x.reshape(*x.shape[:-1], -1, BLOCK.get(kind, x.shape[-1]))
+    block = BLOCK.get(kind, x.shape[-1])
+    blocks = x.reshape(*x.shape[:-1], x.shape[-1] // block, block)   # there may be no rows, so -1 has no meaning
     size = np.abs(blocks)
     with np.errstate(divide='ignore', over='ignore'):
         if kind == 'q4_0':
@@ -74,7 +75,7 @@ def packed(x, kind):
             whole = np.clip(np.trunc(whole + np.copysign(np.float32(0.5), whole)), -127, 127).astype(np.int8).view(np.uint8)
         scale = scale.astype(np.float16 if kind in ('q8_0', 'q4_0') else np.float32)
     both = np.concatenate([scale.view(np.uint8), whole], -1)
-    return np.ascontiguousarray(both.reshape(*x.shape[:-1], -1))
+    return np.ascontiguousarray(both.reshape(*x.shape[:-1], both.shape[-2] * both.shape[-1]))
 
 
 def unpacked(x, kind, elements):
@@ -82,7 +83,8 @@ def unpacked(x, kind, elements):
     if kind == 'f16': return x.astype(np.float32)
     if kind == 'bf16': return (x.astype(np.uint32) << np.uint32(16)).view(np.float32)
     if kind == 'fp8': return np.where(x & 128, -1, 1).astype(np.float32) * e4m3()[x & 127].astype(np.float32)
-    blocks = x.reshape(*x.shape[:-1], elements // BLOCK.get(kind, elements), -1)
+    count = elements // BLOCK.get(kind, elements)
+    blocks = x.reshape(*x.shape[:-1], count, x.shape[-1] // count)
     half = kind in ('q8_0', 'q4_0')
     scale = np.ascontiguousarray(blocks[..., :2 if half else 4]).view(np.float16 if half else np.float32).astype(np.float32)
     whole = blocks[..., 2 if half else 4:]
@@ -98,4 +100,4 @@ def kind_of(spec, name):
 
 def rounded_rows(x, kind):
     """Rounds rows to numbers that the type `kind` stores."""
-    return unpacked(packed(np.asarray(x, np.float32), kind), kind, x.shape[-1]) if kind and x.size else x
+    return unpacked(packed(np.asarray(x, np.float32), kind), kind, x.shape[-1]) if kind else x
