@@ -1,0 +1,182 @@
+/* What the files of this folder share. The entry points of a kernel are a line each: NAME_forward calls attn_call_forward
+   with the kernel's table, and so on. The functions that callers see say in attnrt.h and in NAME.h what they do. */
+#ifndef ATTNRT_CALL_CALL_H
+#define ATTNRT_CALL_CALL_H
+
+#include "../kernel/call.h"
+
+/* ---- entry points ---- */
+
+/* `argument` has the arrays in the order of the entry point's arguments. */
+ATTN_API size_t attn_call_workspace(const struct kernel *kernel, const struct attn_problem *problem);
+ATTN_API int attn_call_forward(const struct kernel *kernel, const struct attn_problem *problem, const void *params,
+                               const void *const *argument, void *workspace);
+/* add_key_sums of struct attn_kernel. The arguments for queries are NULL */
+ATTN_API int attn_call_add_key_sums(const struct kernel *kernel, const struct attn_problem *problem, const void *params,
+                                    const void *const *argument, void *workspace);
+ATTN_API size_t attn_call_key_sums(const struct kernel *kernel, const struct attn_problem *problem);
+ATTN_API int attn_call_decay_sums(const struct kernel *kernel, const struct attn_problem *problem, const void *params,
+                                  double *sums, void *workspace);
+ATTN_API size_t attn_call_params_size(const struct kernel *kernel);
+ATTN_API int attn_call_params_init(const struct kernel *kernel, void *params, uint64_t seed, void *storage);
+
+ATTN_API size_t attn_call_saved(const struct kernel *kernel, const struct attn_problem *problem);
+ATTN_API size_t attn_call_backward_workspace(const struct kernel *kernel, const struct attn_problem *problem);
+/* Computes gradients, or what `adds` (OUTER_…) says. `gradients` is a struct NAME_gradients or NULL */
+ATTN_API int attn_call_backward(const struct kernel *kernel, const struct attn_problem *problem, const void *params,
+                                const void *const *argument, void *gradients, void *workspace, int adds);
+ATTN_API size_t attn_call_outer_sums(const struct kernel *kernel, const struct attn_problem *problem, int later);
+
+ATTN_API size_t attn_call_state(const struct kernel *kernel, const struct attn_problem *problem);
+ATTN_API int attn_call_state_init(const struct kernel *kernel, const struct attn_problem *problem, void *state);
+ATTN_API size_t attn_call_page(const struct kernel *kernel, const struct attn_problem *problem);
+ATTN_API size_t attn_call_extend_workspace(const struct kernel *kernel, const struct attn_problem *problem);
+ATTN_API int attn_call_extend(const struct kernel *kernel, const struct attn_problem *problem, const void *params,
+                              const void *const *argument, void *state, void *workspace);
+ATTN_API int64_t attn_call_state_length(const struct kernel *kernel, const struct attn_problem *problem,
+                                        const void *state, int64_t sequence);
+ATTN_API int64_t attn_call_state_min_length(const struct kernel *kernel, const struct attn_problem *problem,
+                                            const void *state, int64_t sequence);
+ATTN_API int attn_call_state_truncate(const struct kernel *kernel, const struct attn_problem *problem, void *state,
+                                      int64_t sequence, int64_t length);
+ATTN_API int attn_call_state_copy(const struct kernel *kernel, const struct attn_problem *problem, void *to,
+                                  int64_t to_sequence, const void *from, int64_t from_sequence);
+ATTN_API int attn_call_state_keep(const struct kernel *kernel, const struct attn_problem *problem, void *state,
+                                  int64_t sequence, const int64_t *path, int64_t count);
+ATTN_API int attn_call_state_fold(const struct kernel *kernel, const struct attn_problem *problem, void *left,
+                                  const void *right);
+ATTN_API int attn_call_state_part(const struct kernel *kernel, const struct attn_problem *problem, void *state,
+                                  int64_t sequence, int64_t first_kv_head, const struct attn_problem *part_problem,
+                                  void *part, int back);
+ATTN_API int64_t attn_call_state_chunk(const struct kernel *kernel, const struct attn_problem *problem);
+ATTN_API size_t attn_call_chunk_sums(const struct kernel *kernel, const struct attn_problem *problem);
+
+/* ---- programs (program.c) ---- */
+
+/* `rows` for attn_call_program: the number of queries of all heads that share keys, or one of these. */
+enum { MANY_HEADS = -1, MANY_ROWS = 1 << 30 };
+/* Returns the program of this machine's target for n_k keys. `rows` and n_q choose the form. If there is none, the program
+   has no function. */
+ATTN_API const struct program *attn_call_program(const struct kernel *kernel, enum program_role role, int part,
+                                                 int64_t n_k, int64_t rows, int64_t n_q);
+/* The same for a role that has one program a target. */
+ATTN_API const struct program *attn_call_program_of(const struct kernel *kernel, enum program_role role);
+ATTN_API int attn_call_runs(const struct program *program); /* returns whether this machine can run it */
+ATTN_API size_t attn_call_bytes_a_thread(const struct program *program);
+/* Returns the largest bytes of a thread over all programs of a role for up to n_k keys. */
+ATTN_API size_t attn_call_max_bytes(const struct kernel *kernel, enum program_role role, int64_t n_k);
+/* Returns `rows` for a call: MANY_ROWS if it saves values or has many queries, because its queries are in the lanes. */
+ATTN_API int64_t attn_call_rows_of(const struct kernel *kernel, const struct attn_problem *p);
+/* Swaps heads and queries: the query heads that share keys become queries, and each query becomes a head. */
+ATTN_API void attn_call_heads_as_queries(struct call *call);
+
+/* ---- the arrays of a call (arrays.c) ---- */
+
+/* Copies the call, with the arrays of its kernel. */
+ATTN_API void attn_call_copy(struct call *to, const struct call *from);
+/* Begins a call: checks the sizes, strides and positions, fills in `call->p`, and sets the places of arguments. Other
+   places become NULL. `given`: keys and values have the kernel's types of storage. Returns 0 or an error. */
+ATTN_API int attn_call_begin(struct call *call, const struct kernel *kernel, const struct attn_problem *problem,
+                             const void *params, const void *const *argument, enum array_entry entry, int given);
+/* Returns whether an argument that the entry needs for its queries, or for its keys, is NULL. */
+ATTN_API int attn_call_misses(const struct call *call, enum array_entry entry, enum array_rows rows);
+/* Returns whether an output begins where another argument begins. */
+ATTN_API int attn_call_shares_arrays(const struct call *call, enum array_entry entry);
+/* Checks that the caller has given all parameters, and sets their places and strides. Returns 0 or an error. */
+ATTN_API int attn_call_take_params(struct call *call);
+ATTN_API int attn_call_too_long(const struct kernel *kernel, const struct attn_problem *p);
+ATTN_API int attn_call_after_keys(const struct kernel *kernel, const struct attn_problem *p); /* a query is after them */
+/* Returns the number of keys that the choice of a program depends on. */
+ATTN_API int64_t attn_call_keys(const struct kernel *kernel, const struct attn_problem *p);
+ATTN_API int attn_call_has_any(const struct call *call, const uint8_t *wanted); /* one of these arrays is not NULL */
+ATTN_API int64_t attn_call_sharing(const struct kernel *kernel, const struct attn_problem *p);
+/* Returns whether an id is smaller than the id of the previous key. */
+ATTN_API int attn_call_ids_fall(const int32_t *id, int64_t batch, int64_t sequence, int64_t n, int64_t row);
+
+/* ---- threads (threads.c) ---- */
+
+/* A call of a program. */
+struct job {
+    const struct call *call;
+    const struct program *program;
+    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
+    double effort;        /* the multiply-adds of a task */
+};
+ATTN_API int64_t attn_call_threads_served(const struct attn_problem *p);
+/* Checks the workspace of a call, and sets *threads. The first `shared` bytes are for all threads. Returns 0 or an error.*/
+ATTN_API int attn_call_take_workspace(const struct attn_problem *p, const void *workspace, size_t shared,
+                                      size_t bytes_a_thread, int *threads);
+/* Runs all tasks of a program. Each thread has `bytes` of workspace. Returns 0 or an error. */
+ATTN_API int attn_call_run(const struct call *call, const struct program *program, int threads, unsigned char *workspace,
+                           size_t bytes);
+/* Runs the calls of a list, so that all threads have about the same work. Each thread has `bytes` of workspace. */
+ATTN_API int attn_call_run_jobs(struct job *job, int64_t jobs, int threads, unsigned char *workspace, size_t bytes);
+/* How a thread computes with floating-point numbers. attn_call_begin_arithmetic begins arithmetic without traps. */
+struct arithmetic {
+    uint64_t control, flags; /* registers of the processor */
+};
+ATTN_API struct arithmetic attn_call_begin_arithmetic(const struct kernel *kernel);
+ATTN_API void attn_call_end_arithmetic(const struct arithmetic *before);
+
+/* ---- tables of the tiles of masks (masks.c) ---- */
+
+enum { MAX_MASKS = 16 };
+ATTN_API size_t attn_call_tiles_bytes(const struct kernel *kernel, const struct attn_problem *problem);
+/* Sets call->mask_tiles to `tables`, whose tiles begin at `at`, and fills them. Returns 0 or an error. */
+ATTN_API int attn_call_make_tiles(struct call *call, struct mask_tiles *tables, unsigned char *at, int threads);
+
+/* ---- what forward computes first: prefix sums and corrected values (forward.c, sums.c) ---- */
+
+/* The arrays of prefix sums and of their gradients, numbers in kernel->prefix. */
+enum prefix_array {
+    PREFIX_OF_QUERY,
+    PREFIX_OF_QUERY_LOW,
+    PREFIX_OF_KEY,
+    PREFIX_OF_KEY_LOW,
+    PREFIX_OF_CHUNK,
+    PREFIX_OF_CHUNK_LOW,
+    PREFIX_GRADIENT_OF_QUERY,
+    PREFIX_GRADIENT_OF_KEY,
+    PREFIX_GRADIENT
+};
+/* Returns the place of an array of prefix sums. */
+INLINE struct place *prefix_place(struct call *call, enum prefix_array array)
+{
+    return &call->array[call->kernel->prefix[array]];
+}
+ATTN_API size_t attn_call_prefix_rows(const struct kernel *kernel, const struct attn_problem *p, int64_t n);
+ATTN_API int64_t attn_call_rows_of_sums(const struct kernel *kernel, const struct attn_problem *p);
+ATTN_API size_t attn_call_prefix_bytes(const struct kernel *kernel, const struct attn_problem *p);
+ATTN_API void attn_call_set_prefix_sums(struct call *call, unsigned char *at);
+ATTN_API int attn_call_make_prefix_sums(struct call *call, int threads, unsigned char *work, size_t bytes);
+/* Returns the bytes of the workspace that all threads of a call share: prefix sums of the problem `sums` or NULL, tables
+   of tiles, corrected values. */
+ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct attn_problem *p,
+                                       const struct attn_problem *sums);
+/* Sets n elements from `to` on to 0 in each row of an array of queries. */
+ATTN_API void attn_call_clear_rows(const struct call *call, const struct place *place, int64_t elements);
+
+/* Loops over numbers of one type (sums.c). Each has a form for floats and one for doubles. `program` is for
+   attn_call_run. */
+enum sums_task {
+    SUMS_ADD_TERMS,       /* replaces a head's terms by prefix sums */
+    SUMS_CONTINUE,        /* replaces the terms of new tokens by sums that continue from the previous row */
+    SUMS_ADD_GRADIENTS,   /* replaces the gradients of prefix sums by those of the terms */
+    SUMS_TOTAL_GRADIENTS, /* sums these gradients to problem->term_gradients */
+    SUMS_WRITE_GRADIENTS, /* writes problem->query_decay_gradients and key_decay_gradients */
+    SUMS_TAKE_GRADIENTS   /* reads problem->key_decay_gradients */
+};
+ATTN_API struct program attn_call_sums(const struct kernel *kernel, enum sums_task task);
+/* An array of prefix sums and their low parts, in rows of bytes. */
+struct sum_rows {
+    unsigned char *sum, *low;
+    const struct attn_strides *strides; /* in bytes */
+};
+/* Subtracts the prefix sums of the last of n rows from all rows, for each sequence and head. If `folds`, row -2 gets the
+   total. */
+ATTN_API void attn_call_begin_sums_again(const struct kernel *kernel, struct sum_rows rows, int64_t sequences, int64_t n);
+/* Adds the prefix sums in row `row` of `from` to n rows of `to`, beginning with `first`, for each head of a sequence. */
+ATTN_API void attn_call_add_sums(const struct kernel *kernel, struct sum_rows to, int64_t first, int64_t n,
+                                 struct sum_rows from, int64_t row);
+
+#endif
