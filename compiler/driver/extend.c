@@ -16,7 +16,7 @@ static void add_short_tile(struct maker *x, struct compilation *extend)
 {
     struct compilation like = *extend;
     if (!extend->state.slot_is_kept || extend->tiling.tile_q <= FEW_TOKENS) return;
-    like.program.short_tile = true;
+    like.program.kind = PROGRAM_EXTEND_FEW;
     struct compilation *const c = unit_recompile(x->p, &like);
     x->good = c->graph && passes_run(c, NULL, NULL);
     extend->state.few_tokens = c;
@@ -99,12 +99,12 @@ static void make_foldable(struct maker *x)
     for (int k = 0; k < p->extends; k++) can &= !factor_reads_array(p->extend[k].c->graph);
     for (int k = 0; k < p->extends && can && x->good; k++) {
         const struct compilation *const like = p->extend[k].c;
-        struct program program = {.kind = PROGRAM_EXTEND, .linear = true, .foldable = true};
+        struct program program = {.kind = PROGRAM_EXTEND_FOLDABLE, .linear = true};
         p->moves &= !has_factors(like->graph);
         struct version *const made = &p->foldable[p->foldables++];
         *made = p->extend[k];
         made->c = maker_compile(x, like->schedule, like->target, program, k == 0);
-        program.kind = PROGRAM_FOLD_STATES;
+        program.kind = PROGRAM_FOLD_TRANSITIONS;
         if (x->good) made->fold = maker_compile(x, like->schedule, like->target, program, k == 0);
         /* After the sums, a state has solutions. Joining states does not use them. */
         if (x->good) made->fold->loops->kept = made->c->loops->kept;
@@ -237,7 +237,7 @@ static void make_corrections(struct maker *x)
     struct unit *const p = x->p;
     for (int k = 0; k < p->corrects && !p->extends && x->good; k++) {
         const struct version *const like = &p->correct[k];
-        const struct program program = {.kind = PROGRAM_CORRECT_VALUES, .appends = true};
+        const struct program program = {.kind = PROGRAM_CORRECT_NEW_VALUES};
         struct version *const made = &p->append[p->appends++];
         *made = (struct version){.target = like->target, .cooperative = 1};
         made->c = maker_compile(x, like->c->schedule, like->target, program, k == 0);

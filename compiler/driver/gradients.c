@@ -79,9 +79,9 @@ size_t unit_saved_bytes(const struct unit *p, const struct target *t, int64_t ke
 const char *unit_part_name(const struct unit *p, const struct compilation *part)
 {
     const struct graph *g = part->graph;
-    const char *name = "";
-    if (program_recomputes_saved(&part->program) || unit_computes_solution(p, part)) return "what is saved";
-    if (program_sums_dout(&part->program)) return "sums of rows";
+    const char *name = "", *const says = program_table[part->program.kind].says;
+    if (*says) return says;
+    if (unit_computes_solution(p, part)) return program_table[PROGRAM_SAVED_ROWS].says;
     for (int o = 0; o < g->outputs; o++) /* skips outputs that later parts read */
         if (g->output[o].name[0] == 'd')
             name = arena_printf(p->arena, "%s%s%s", name, *name ? ", " : "", g->output[o].name);

@@ -8,31 +8,23 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns the text that --dump-after adds for a program that works on a state, or "". */
-static const char *program_said(const struct program *p)
-{
-    if (program_folds_states(p)) return ", fold";
-    if (p->foldable) return ", extend foldable";
-    if (program_prepares_keys(p)) return ", prepare";
-    return program_keeps_state(p) || program_takes_prepared(p) ? ", extend" : "";
-}
-
 /* For --dump-after, prints the IR after this pass. */
 static bool dump(const struct compilation *c, const struct pass *pass, void *user)
 {
     const struct options *o = user;
     if (strcmp(pass->name, o->dump_after) == 0) {
+        const char *const says = program_table[c->program.kind].says;
         struct text t = {0};
         if (pass->level == PASS_GRAPH)
             graph_print(c->graph, &t);
         else
             loops_print(c->loops, &t);
-        fprintf(stderr, "# after %s, for %s, %s%s%s\n%s", pass->name, c->target->name,
+        fprintf(stderr, "# after %s, for %s, %s%s%s%s\n%s", pass->name, c->target->name,
                 c->program.linear     ? "linear"
                 : c->program.few      ? "quadratic, few queries"
                 : c->program.by_heads ? "quadratic, heads as queries"
                                       : "quadratic",
-                program_said(&c->program),
+                *says ? ", " : "", says,
                 c->schedule && c->schedule->from
                     ? arena_printf(c->graph->module->arena, ", from %lld keys on", (long long)c->schedule->from)
                     : "",
@@ -47,6 +39,13 @@ bool stores_prepared_keys(const struct spec *spec)
     return spec_prepares_keys(spec) && dtype_of_sums(spec->dtype) == spec->dtype;
 }
 
+typedef struct graph *graph_builder(struct arena *arena, const struct spec *spec, struct diagnostics *d);
+
+static graph_builder *const builder[] = {
+#define PROGRAM(kind, graph, says, quadratic, linear, few, heads, facts) [PROGRAM_##kind] = graph,
+#include "../schedule/program.def"
+};
+
 struct compilation *unit_recompile(const struct unit *p, const struct compilation *like)
 {
     struct compilation *c = arena_alloc(p->arena, sizeof *c);
@@ -56,11 +55,9 @@ struct compilation *unit_recompile(const struct unit *p, const struct compilatio
                               .diagnostics = like->diagnostics,
                               .source = p->graph,
                               .program = like->program};
-    const struct program *const program = &c->program;
-    c->graph = (program_prepares_keys(program)     ? build_graph_that_prepares
-                : !program_takes_prepared(program) ? build_graph
-                : stores_prepared_keys(p->spec)    ? build_graph_of_prepared
-                                                   : build_graph_without_dropout)(p->arena, p->spec, c->diagnostics);
+    graph_builder *build = builder[c->program.kind];
+    if (build == build_graph_of_prepared && !stores_prepared_keys(p->spec)) build = build_graph_without_dropout;
+    c->graph = build(p->arena, p->spec, c->diagnostics);
     return c;
 }
 

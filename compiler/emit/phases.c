@@ -409,7 +409,7 @@ static void phases(struct emitter *x, struct text *out)
     const char *const lanes = after ? "keys" : "queries";
     bool windows = false;
     int begins = 0, leaving = 0;
-    if (x->c->program.short_tile) {
+    if (program_has_short_tiles(&x->c->program)) {
         phase_of_few(x, &heads, window_in(heads.body), lanes, out);
         return;
     }

@@ -228,7 +228,7 @@ void pass_tile(struct compilation *c)
         tile_k = 128;
     }
     if (c->program.by_heads && tile_q > 32) tile_q = 32; /* a query has several tiles, so that threads can share it */
-    c->tiling.tile_q = c->program.short_tile ? FEW_TOKENS : schedule_knob(c, "tile_q", tile_q);
+    c->tiling.tile_q = program_has_short_tiles(&c->program) ? FEW_TOKENS : schedule_knob(c, "tile_q", tile_q);
     c->tiling.tile_k = schedule_knob(c, "tile_k", tile_k);
     bound_tiles(c);
 }

@@ -13,27 +13,16 @@
 #include "../spec/spec.h"
 #include "../target/target.h"
 
-/* The kinds of program. "Saved rows" are a few numbers per row of the result, such as the logarithm of its sum.
-   Forward stores them for the gradients (pass/differentiate/save.c). */
+/* The kinds of program, and what a call runs: the rows of program.def. */
 enum program_kind {
-    PROGRAM_FORWARD,
-    PROGRAM_FORWARD_SAVING, /* forward that also stores the saved rows */
-    PROGRAM_SAVED_ROWS,     /* computes only the saved rows, for a backward without a saving forward */
-    PROGRAM_ROW_SUMS,       /* computes sums over each row of `dout`, which several gradients use */
-    /* Computes gradients from saved rows and row sums. If a gradient is a sum over all rows, computes only the sum
-       of each slice. */
-    PROGRAM_GRADIENTS,
-    /* Adds the sums that PROGRAM_GRADIENTS stored for slices, and computes gradients from the totals. */
-    PROGRAM_TOTALS,
-    PROGRAM_FROM_SUMS, /* computes gradients from sums that PROGRAM_GRADIENTS stored */
-    /* Computes all gradients without saved rows. Only `attnc check` uses it, and interprets its graph. */
-    PROGRAM_UNSAVED,
-    PROGRAM_EXTEND,         /* forward for new tokens, with a state that has the sums of all full chunks */
-    PROGRAM_FOLD_STATES,    /* adds a second state, of n_k keys, to the caller's state */
-    PROGRAM_QUERY_PREPARED, /* forward that reads prepared (normalised, rotated, …) keys from a state */
-    PROGRAM_PREPARE_KEYS,   /* prepares new keys for a state */
-    PROGRAM_PREFIX_TERMS,   /* computes the terms of prefix sums (pass/prefix_sums.c) */
-    PROGRAM_CORRECT_VALUES  /* computes the corrected values of the delta rule (pass/correct_values.c) */
+#define PROGRAM(kind, graph, says, quadratic, linear, few, heads, facts) PROGRAM_##kind,
+#include "program.def"
+};
+
+enum kernel_step {
+#define STEP(step, name, kind, first) STEP_##step,
+#include "program.def"
+    STEPS
 };
 
 /* The program of a compilation, and its form. */
@@ -44,10 +33,7 @@ struct program {
     bool few;            /* the quadratic form for few queries */
     bool by_heads;       /* the quadratic form for few queries of many heads that share keys */
     bool of_terms;       /* computes gradients from the gradient of the terms of prefix sums */
-    bool short_tile;     /* PROGRAM_EXTEND with tiles of FEW_TOKENS queries, for calls with few tokens */
-    bool appends;        /* PROGRAM_CORRECT_VALUES for new tokens, the last n_q keys of a state that stores keys */
     bool saves_solution; /* PROGRAM_FORWARD that also outputs SAVED_SOLUTION, if the caller wants it */
-    bool foldable;       /* a program with a SOLVE and a state that also has transitions (pass/lower/transition.c) */
 };
 
 /* The name of the array r = values - (the sum over earlier keys). The SOLVE of forward computes rate * r. Gradients
@@ -56,32 +42,27 @@ struct program {
 
 /* ---- questions about a program (program.c) ---- */
 
+struct program_row {
+    const char *says, *function[4]; /* function: of the forms quadratic, linear, few and heads */
+    unsigned facts;
+};
+
+struct step_row {
+    const char *name;
+    enum program_kind kind;
+    bool first;
+};
+
+extern const struct program_row program_table[];
+extern const struct step_row step_table[STEPS];
+
+#define FACT(name, text) bool program_##name(const struct program *p);
+#include "program.def"
+
 struct compilation;
-bool program_is_forward(const struct program *p);
-bool program_saves_rows(const struct program *p);
-/* Whether the program computes rows of the result, or saved rows, from pairs. */
-bool program_sums_rows(const struct program *p);
-bool program_is_backward(const struct program *p); /* whether the program computes gradients, or a step towards them */
-/* Whether the program computes gradients, or saves rows for gradients. */
-bool program_is_differentiated(const struct program *p);
-/* Returns true if the program outputs gradients. The caller may request only some of them. */
-bool program_outputs_gradients(const struct program *p);
-bool program_has_weight_gradients(const struct program *p); /* whether the program differentiates weights of pairs */
-bool program_reads_saved(const struct program *p);
-bool program_recomputes_saved(const struct program *p);
-bool program_sums_dout(const struct program *p);
-bool program_adds_totals(const struct program *p);
-bool program_takes_sums(const struct program *p);
-bool program_is_unsaved(const struct program *p);
-bool program_keeps_state(const struct program *p); /* whether the program has carried sums in the caller's state */
-bool program_folds_states(const struct program *p);
-bool program_takes_prepared(const struct program *p);
-bool program_prepares_keys(const struct program *p);
-bool program_computes_terms(const struct program *p);
 /* Whether a caller may give sums of tokens before and after those of the call, so that chunk 0 also reads a state. The
    compilation has a program and a spec. */
 bool program_takes_outer_sums(const struct compilation *c);
-bool program_corrects_values(const struct program *p);
 /* Returns the base name of the program's C functions, such as "rows" or "linear_saved". Returns NULL if the program
    outputs gradients, whose names are used instead. */
 const char *program_function(const struct program *p);
@@ -90,7 +71,7 @@ const char *program_function(const struct program *p);
    - few queries: n_q <= MAX_FEW_QUERIES and heads / kv_heads * n_q <= MAX_FEW_ROWS
    - the form "heads": at most MAX_FEW_QUERIES queries, and at least MANY_HEADS query heads per key/value head. With
      more than one query, there must be a single key/value head, because an array has only one stride of heads.
-   - PROGRAM_EXTEND with short tiles: at most FEW_TOKENS tokens */
+   - PROGRAM_EXTEND_FEW: at most FEW_TOKENS tokens */
 enum { MAX_FEW_QUERIES = 16, MAX_FEW_ROWS = 64, MANY_HEADS = 32, FEW_TOKENS = 16 };
 
 /* ---- results of passes, for later passes and emission: the properties of pass/pipeline.def ---- */

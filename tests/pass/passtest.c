@@ -239,7 +239,8 @@ static const char *compare(struct arena *arena, const struct either *before, con
     for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
         const struct problem_size *s = &sizes[n];
         if (of->few && !queries_are_few(s)) continue;
-        if (of->kind == PROGRAM_EXTEND && s->n_q > s->n_k) continue; /* a new token is both a query and a key */
+        if ((of->kind == PROGRAM_EXTEND || of->kind == PROGRAM_EXTEND_FOLDABLE) && s->n_q > s->n_k)
+            continue; /* a new token is both a query and a key */
         const char *at = arena_printf(arena, "with %lld queries and %lld keys", (long long)s->n_q, (long long)s->n_k);
         double *wanted, *got;
         int64_t count = 0, count_after = 0;
@@ -327,12 +328,12 @@ static int run_file(struct arena *arena, const char *file)
         .spec = &spec,
         .program = {.kind = !names                              ? PROGRAM_FORWARD
                             : strstr(names, "differentiate")    ? PROGRAM_UNSAVED
-                            : state && strstr(state, "joined")  ? PROGRAM_FOLD_STATES
+                            : state && strstr(state, "joined")  ? PROGRAM_FOLD_TRANSITIONS
+                            : state                             ? PROGRAM_EXTEND_FOLDABLE
                             : strstr(names, "expose_state")     ? PROGRAM_EXTEND
                             : directive(arena, text, "program") ? PROGRAM_GRADIENTS
                                                                 : PROGRAM_FORWARD,
                     .linear = !form || !(strstr(form, "quadratic") || strstr(form, "few") || strstr(form, "heads")),
-                    .foldable = state,
                     .few = form && strstr(form, "few"),
                     .by_heads = form && strstr(form, "heads")},
         .diagnostics = diagnostics_new(arena, "passes", NULL, 0)};

@@ -143,7 +143,7 @@ static struct stmt *lower_keys(struct lowering *x, const bool *needed, int state
                                                  expr_leaf(x->m, EXPR_INDEX, later), NULL);
     if (solve->where != implied) lower_apply_region(x, solve, SOLVE_WEIGHTS, 0);
     x->lowered[x->solve].array = lower_system(x, lower_rest(x, rows, lanes, lower_earlier(x, state, rows)));
-    if (x->c->program.foldable) x->lowered[x->solve].transition = lower_transitions(x, rows);
+    if (program_has_transitions(&x->c->program)) x->lowered[x->solve].transition = lower_transitions(x, rows);
     name_chunk_of_rows(x, *before);
     name_chunk(x, *before, true);
     name_chunk(x, *inside, true);
@@ -191,7 +191,7 @@ static void add_to_state(struct lowering *x, int number, struct stmt ***at)
     const struct value *const v = &x->g->value[number];
     const struct lowered_value *const own = &x->lowered[number], *const solve = &x->lowered[x->solve];
     add_chunk(x, v, own->array, solve->array, at);
-    if (x->c->program.foldable)
+    if (program_has_transitions(&x->c->program))
         add_chunk(x, v, own->transition, lower_sums_solution(x, v) ? solve->transition : -1, at);
 }
 
@@ -232,7 +232,7 @@ void lower_solve(struct lowering *x, struct stmt **at)
     x->needed = needed;
     struct stmt **const first = at;
     begin_states(x, &at);
-    if (x->c->program.foldable) lower_begin_transitions(x, &at);
+    if (program_has_transitions(&x->c->program)) lower_begin_transitions(x, &at);
     if (program_folds_states(&x->c->program)) {
         at = first;
         lower_join(x, &at);

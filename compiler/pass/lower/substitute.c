@@ -129,7 +129,7 @@ static struct stmt *tiles_loop(struct lowering *x, bool backward, struct stmt **
 {
     const int64_t step = x->c->tiling.tile_q;
     const struct expr *first = expr_int(x->m, 0), *const all = expr_leaf(x->m, EXPR_SIZE, x->lane);
-    for (int a = 0; a < x->m->axes && x->c->program.appends; a++)
+    for (int a = 0; a < x->m->axes && program_corrects_new_values(&x->c->program); a++)
         if (x->m->axis[a].source == SIZE_N_Q)
             first = expr_make(x->m, EXPR_MAX, first,
                               expr_make(x->m, EXPR_SUB, all, expr_leaf(x->m, EXPR_SIZE, a), NULL), NULL);
