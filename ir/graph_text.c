@@ -11,6 +11,9 @@ static const char *const op_name[] = {
 };
 enum { OPS = sizeof op_name / sizeof *op_name };
 
+/* The name of an output without a name in the text. */
+static const char unnamed[] = "out";
+
 /* ---- printing ---- */
 
 static struct referred referred(const void *program, int of)
@@ -83,8 +86,8 @@ void graph_print(const struct graph *g, struct text *out)
     text_add(out, "graph %s %s%s\n", g->module->name, dtype_name(g->module->dtype), g->by_chunks ? " by_chunks" : "");
     axis_lines_print(g->module, out);
     for (int v = 0; v < g->values; v++) print_value(g, v, out);
-    for (int o = 0; o < g->outputs; o++) { /* a single output `out` has no name in the text */
-        const bool plain = g->outputs == 1 && strcmp(g->output[o].name, "out") == 0;
+    for (int o = 0; o < g->outputs; o++) { /* a single output with the default name has none in the text */
+        const bool plain = g->outputs == 1 && strcmp(g->output[o].name, unnamed) == 0;
         text_add(out, "output %s%s%%%d\n", plain ? "" : g->output[o].name, plain ? "" : " ", g->output[o].value);
     }
 }
@@ -243,7 +246,7 @@ struct graph *graph_parse(struct arena *arena, const char *text, struct diagnost
     while (r.length && *r.token == '%') read_value(&r, g);
     do {
         reader_expect(&r, "output");
-        const char *name = r.length && *r.token == '%' ? "out" : reader_name(&r, "the output's name");
+        const char *name = r.length && *r.token == '%' ? unnamed : reader_name(&r, "the output's name");
         const int value = value_number(&r);
         if (g->outputs == MAX_OUTPUTS) reader_error(&r, "there are more than %d outputs", MAX_OUTPUTS);
         if (!r.failed) graph_output(g, name, value);

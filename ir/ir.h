@@ -455,7 +455,7 @@ struct within {
 
 struct value {
     enum graph_op op;
-    /* The name of an INPUT, PARAM or TABLE, such as "q", "bias" or "rope_theta". */
+    /* The name of an INPUT, PARAM or TABLE, such as "bias" or "rope_theta". */
     const char *name;
     enum origin origin; /* used by PARAM */
     /* Used by a learned PARAM. It names the value before training, which programs do not use. */
@@ -525,7 +525,7 @@ struct graph {
     bool by_chunks;
     int outputs;
     struct {
-        const char *name; /* the name of the output array, such as "out" */
+        const char *name; /* the name of the output array, such as that of the result */
         int value;
     } output[MAX_OUTPUTS];
 };

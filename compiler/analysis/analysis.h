@@ -327,6 +327,9 @@ enum array_role {
 };
 const char *array_role_name(enum array_role role);
 
+/* The kind of an argument's rows. A gradient has the kind of its array, and any other array has none. */
+enum quantity { QUANTITY_NONE, QUANTITY_QUERY, QUANTITY_KEY, QUANTITY_VALUE, QUANTITY_RESULT };
+
 struct array_axis {
     bool constant;
     enum array_size size; /* the size of the call that is the extent, unless the extent is constant */
@@ -338,6 +341,7 @@ struct kernel_array {
     /* For example, "q_norm.weight" and "q_norm_weight". For a gradient, "dq_norm.weight" and "dq_norm_weight". */
     const char *name, *identifier;
     const char *member; /* the member in the structs of parameters and of gradients */
+    enum quantity quantity;
     enum array_place place;
     enum array_access access[ENTRIES];
     enum dtype dtype;
@@ -368,7 +372,9 @@ struct kernel_arrays {
 };
 /* Makes the table of a kernel's arrays. `source`: the graph before all passes. */
 const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct graph *source);
-int kernel_array_find(const struct kernel_arrays *all, const char *name); /* the array's number, or -1 */
+int kernel_array_find(const struct kernel_arrays *all, const char *name);     /* the array's number, or -1 */
+int kernel_array_of(const struct kernel_arrays *all, enum quantity quantity); /* the argument's number */
+int kernel_gradient_of(const struct kernel_arrays *all, int array);           /* its gradient's number, or -1 */
 /* Returns whether calls with a state take the rows of new tokens, and no others. */
 bool array_grows(const struct kernel_array *a);
 bool array_has_size(const struct kernel_array *a, enum array_size size);

@@ -26,15 +26,17 @@ enum { SHARING_OWN, SHARING_SHARED };
 
 static const struct fixed_array {
     const char *name;
+    enum quantity quantity;
     enum array_access access[ENTRIES];
     enum array_size heads, length;
     size_t elements; /* the offset in struct spec of the size of a row */
     const char *key;
     bool shared;
     const char *gradient_of;
-} fixed[] = {
-#define ARRAY(name, forward, backward, heads, length, elements, sharing, gradient_of) \
+} fixed[FIXED_ARRAYS] = {
+#define ARRAY(name, quantity, forward, backward, heads, length, elements, sharing, gradient_of) \
     {#name, \
+     QUANTITY_##quantity, \
      {ACCESS_##forward, ACCESS_##backward}, \
      ARRAY_SIZE_##heads, \
      ARRAY_SIZE_##length, \
@@ -42,10 +44,9 @@ static const struct fixed_array {
      #elements, \
      SHARING_##sharing, \
      gradient_of},
-#include "kernel_arrays.def"
+#include "../spec/kernel_arrays.def"
 #undef ARRAY
 };
-enum { FIXED = sizeof fixed / sizeof *fixed };
 
 /* Returns the C identifier for a name, such as "q_norm_weight" for "q_norm.weight". */
 /* Words of C++ and of C23 that are no words of C11. NAME.h is also for these languages. */
@@ -219,6 +220,20 @@ int kernel_array_find(const struct kernel_arrays *all, const char *name)
     return -1;
 }
 
+int kernel_array_of(const struct kernel_arrays *all, enum quantity quantity)
+{
+    int a = 0;
+    while (all->array[a].quantity != quantity) a++;
+    return a;
+}
+
+int kernel_gradient_of(const struct kernel_arrays *all, int array)
+{
+    for (int a = 0; a < all->count; a++)
+        if (all->array[a].gradient_of == array) return a;
+    return -1;
+}
+
 /* Returns the name of the array that contains this array, or NULL. If an array contains another one, its gradient
    contains the gradient of the other one. */
 static const char *within_of(const struct graph *g, const struct fixed_array *a)
@@ -229,22 +244,24 @@ static const char *within_of(const struct graph *g, const struct fixed_array *a)
 }
 
 /* Returns the type of the array's elements in memory. */
-static enum dtype type_of(const struct spec *spec, const char *name)
+static enum dtype type_of(const struct spec *spec, const struct fixed_array *a)
 {
-    return strcmp(name, "k") == 0   ? spec_type_of_keys(spec)
-           : strcmp(name, "v") == 0 ? spec_type_of_values(spec)
-                                    : spec->dtype;
+    return a->gradient_of                  ? spec->dtype
+           : a->quantity == QUANTITY_KEY   ? spec_type_of_keys(spec)
+           : a->quantity == QUANTITY_VALUE ? spec_type_of_values(spec)
+                                           : spec->dtype;
 }
 
 static void add_fixed(struct kernel_arrays *all, const struct spec *spec, const struct graph *source)
 {
-    for (int k = 0; k < FIXED; k++) {
+    for (int k = 0; k < FIXED_ARRAYS; k++) {
         struct kernel_array *const a = &all->array[all->count];
         const int64_t elements = *(const int64_t *)(const void *)((const char *)spec + fixed[k].elements);
         *a = (struct kernel_array){.name = fixed[k].name,
+                                   .quantity = fixed[k].quantity,
                                    .place = PLACE_ARGUMENT,
                                    .access = {fixed[k].access[0], fixed[k].access[1]},
-                                   .dtype = type_of(spec, fixed[k].name),
+                                   .dtype = type_of(spec, &fixed[k]),
                                    .appended = spec->dtype,
                                    .rank = 4,
                                    .axis = {{.size = ARRAY_SIZE_BATCH},
@@ -366,7 +383,7 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
     struct arena *const arena = source->module->arena;
     struct kernel_arrays *const all = arena_alloc(arena, sizeof *all);
     const enum dtype real = dtype_of_sums(spec->dtype);
-    all->array = arena_alloc(arena, (size_t)(FIXED + PREFIX_ARRAYS + 1 + source->outputs + 2 * source->values) *
+    all->array = arena_alloc(arena, (size_t)(FIXED_ARRAYS + PREFIX_ARRAYS + 1 + source->outputs + 2 * source->values) *
                                         sizeof *all->array);
     add_fixed(all, spec, source);
     for (int o = 1; o < source->outputs; o++) {
@@ -401,7 +418,7 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
     }
     add_prefix_sums(all, spec, source);
     add_corrected_values(all, spec, source);
-    for (int n = FIXED; n < all->count; n++) all->array[n].appended = all->array[n].dtype;
+    for (int n = FIXED_ARRAYS; n < all->count; n++) all->array[n].appended = all->array[n].dtype;
     for (int n = 0; n < all->count; n++) describe(&all->array[n], arena);
     for (int n = 0; n < all->count; n++)
         if (all->array[n].tiled && all->array[n].dtype == DTYPE_U8)

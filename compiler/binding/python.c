@@ -182,9 +182,9 @@ static void describe_inputs(const struct unit *p, struct text *out)
 }
 
 /* Returns the shape of an argument, such as "B, H, n_q, 64". */
-static const char *shape_of(const struct unit *p, const char *name)
+static const char *shape_of(const struct unit *p, int array)
 {
-    return array_shape_text(p->arena, &p->arrays->array[kernel_array_find(p->arrays, name)], ", ");
+    return array_shape_text(p->arena, &p->arrays->array[array], ", ");
 }
 
 static bool has_statistics(const struct unit *p)
@@ -222,6 +222,7 @@ static void add_forward(const struct unit *p, struct text *out)
 {
     const struct spec *spec = p->spec;
     const char *const inputs = input_names(p, ENTRY_FORWARD);
+    const int result = kernel_array_of(p->arrays, QUANTITY_RESULT);
     int from = 0;
     const bool any = next_param(p, &from) != NULL;
     text_add(out, "\n\ndef forward(%s, *", inputs);
@@ -230,7 +231,7 @@ static void add_forward(const struct unit *p, struct text *out)
              has_statistics(p) ? "statistics=False, " : "", spec->name);
     describe_inputs(p, out);
     text_add(out, "    out: [%s], overwritten if given, else allocated; it may not overlap the other arrays\n",
-             shape_of(p, "out"));
+             shape_of(p, result));
     describe_parameters(p, out);
     if (p->backwards) text_add(out, "    saved: a Saved() that stores the values of each row that backward() needs\n");
     if (has_statistics(p))
@@ -238,7 +239,7 @@ static void add_forward(const struct unit *p, struct text *out)
             out,
             "    statistics: True, or an array [%s] that is overwritten: returns Outputs(out, statistics), a named "
             "tuple, with %s of each row\n",
-            shape_of(p, "statistics"),
+            shape_of(p, kernel_array_find(p->arrays, "statistics")),
             spec_has_logarithms(spec) ? "the logarithm of the denominator" : "the denominator");
     text_add(
         out,
@@ -282,6 +283,9 @@ static void add_gradients(const struct unit *p, const char *format, struct text 
 static void add_backward(const struct unit *p, struct text *out)
 {
     const char *const inputs = input_names(p, ENTRY_BACKWARD);
+    const int result = kernel_array_of(p->arrays, QUANTITY_RESULT),
+              of[] = {kernel_array_of(p->arrays, QUANTITY_QUERY),
+                      kernel_array_of(p->arrays, p->spec->values_are_keys ? QUANTITY_KEY : QUANTITY_VALUE)};
     text_add(out, "\n\ndef backward(%s, *", inputs);
     add_keywords(p, out);
     text_add(out, ", saved=None, wanted=None, ");
@@ -290,13 +294,14 @@ static void add_backward(const struct unit *p, struct text *out)
              ", threads=0):\n    \"\"\"Gradients of forward(), from the gradient with respect to its output.\n\n"
              "    %s: as for forward()\n    out: [%s], the output of forward() for them\n"
              "    dout: [%s], the gradient with respect to out\n",
-             input_names(p, ENTRY_FORWARD), shape_of(p, "out"), shape_of(p, "dout"));
+             input_names(p, ENTRY_FORWARD), shape_of(p, result), shape_of(p, kernel_gradient_of(p->arrays, result)));
     describe_parameters(p, out);
     text_add(
         out,
         "    saved: the Saved() that forward() filled; without it the values are computed again, with the same bits\n"
-        "    wanted: names of the gradients to compute, as in (\"dq\", \"%s\"); None for all\n    ",
-        p->spec->values_are_keys ? "dk" : "dv");
+        "    wanted: names of the gradients to compute, as in (\"%s\", \"%s\"); None for all\n    ",
+        p->arrays->array[kernel_gradient_of(p->arrays, of[0])].name,
+        p->arrays->array[kernel_gradient_of(p->arrays, of[1])].name);
     add_gradients(p, "@", out);
     text_add(out,
              ": the gradients with respect to these arrays, of the same shapes, overwritten if given, else allocated;\n"

@@ -22,10 +22,10 @@ static const char style[] = "<style>.paper{fill:#ffffff}.ink{fill:#1f2933}.muted
                             "@media (prefers-color-scheme: dark){.paper{fill:#10161d}.ink{fill:#e6edf3}.muted{"
                             "fill:#9aa7b4}.frame{stroke:#3a4653}.more{fill:#7ab8ff}.less{fill:#ff8a80}}</style>\n";
 
-static struct tensor *find(struct sample *s, const char *name)
+static struct tensor *find(struct sample *s, enum quantity quantity)
 {
     for (int t = 0; t < s->tensors; t++)
-        if (strcmp(s->tensor[t].name, name) == 0) return &s->tensor[t];
+        if (s->array[t]->quantity == quantity) return &s->tensor[t];
     return NULL;
 }
 
@@ -99,7 +99,8 @@ static const char *find_weights(const struct unit *p, double *weight, int64_t *p
     uint64_t state = 1;
     if (queries < n) move_queries(g, n / queries);
     check_fill(s, p, &size, true, &state);
-    const struct tensor *const q = find(s, "q"), *const k = find(s, "k"), *const v = find(s, "v");
+    const struct tensor *const q = find(s, QUANTITY_QUERY), *const k = find(s, QUANTITY_KEY),
+                               *const v = find(s, QUANTITY_VALUE);
     draw_rows(k->data, n, p->spec->head_dim, NULL, 1, &state);
     draw_rows(q->data, queries, p->spec->head_dim, k->data, n / queries, &state);
     for (int64_t j = 0; j < n; j++)

@@ -38,16 +38,16 @@ void *kernel_rows(enum attn_dtype dtype, const float *from, int64_t rows, int64_
     return made;
 }
 
-/* Writes the first `count` normal random numbers of the random stream `name`. */
-static void draw(enum attn_dtype dtype, uint64_t seed, const char *name, char *data, int64_t count)
+/* Writes the first `count` normal random numbers of the random stream. */
+static void draw(enum attn_dtype dtype, uint64_t seed, uint64_t stream, char *data, int64_t count)
 {
     enum { PIECE = 4096 };
     float piece[PIECE];
-    if (dtype == ATTN_F64) attn_normal_f64(seed, attn_stream(name), 0, count, (double *)(void *)data);
-    if (dtype == ATTN_F32) attn_normal_f32(seed, attn_stream(name), 0, count, (float *)(void *)data);
+    if (dtype == ATTN_F64) attn_normal_f64(seed, stream, 0, count, (double *)(void *)data);
+    if (dtype == ATTN_F32) attn_normal_f32(seed, stream, 0, count, (float *)(void *)data);
     for (int64_t at = 0; (dtype == ATTN_BF16 || dtype == ATTN_F16) && at < count; at += PIECE) {
         int64_t n = count - at < PIECE ? count - at : PIECE;
-        attn_normal_f32(seed, attn_stream(name), (uint64_t)at, n, piece);
+        attn_normal_f32(seed, stream, (uint64_t)at, n, piece);
         for (int64_t k = 0; k < n; k++)
             ((uint16_t *)(void *)data)[at + k] = dtype == ATTN_BF16 ? attn_bf16((double)piece[k])
                                                                     : attn_f16((double)piece[k]);
@@ -81,26 +81,25 @@ static void change(enum attn_dtype dtype, const struct drawing *how, char *data,
     }
 }
 
-/* Fills an array with the first BLOCK numbers of the random stream `name`, repeated. */
-static void fill(enum attn_dtype dtype, uint64_t seed, const char *name, const struct drawing *how, char *data,
+/* Fills an array with the first BLOCK numbers of the random stream, repeated. */
+static void fill(enum attn_dtype dtype, uint64_t seed, uint64_t stream, const struct drawing *how, char *data,
                  size_t bytes)
 {
     size_t size = attn_dtype_size(dtype), count = bytes / size, first = count < BLOCK ? count : BLOCK;
-    draw(dtype, seed, name, data, (int64_t)first);
+    draw(dtype, seed, stream, data, (int64_t)first);
     change(dtype, how, data, first);
     for (size_t done = first * size; done < bytes; done += first * size)
         memcpy(data + done, data, bytes - done < first * size ? bytes - done : first * size);
 }
 
 /* Fills rows of keys or values. All rows are the same few ones, repeated. */
-static void fill_rows(enum attn_dtype dtype, int64_t elements, uint64_t seed, const char *name, char *data,
-                      size_t bytes)
+static void fill_rows(enum attn_dtype dtype, int64_t elements, uint64_t seed, uint64_t stream, char *data, size_t bytes)
 {
     const size_t row = (size_t)attn_row_bytes(dtype, elements), rows = bytes / row,
                  some = (size_t)(BLOCK / elements) + 1, first = rows < some ? rows : some;
     float *const numbers = malloc((size_t)elements * sizeof *numbers);
     for (size_t k = 0; numbers && k < first; k++) {
-        attn_normal_f32(seed, attn_stream(name), k * (size_t)elements, elements, numbers);
+        attn_normal_f32(seed, stream, k * (size_t)elements, elements, numbers);
         attn_store_row(dtype, numbers, elements, data + k * row);
     }
     for (size_t done = first; done < rows; done += first)
@@ -186,8 +185,6 @@ void call_arrays_free(struct call_arrays *a)
    short. */
 static bool make_arrays(struct call *c, uint64_t seed)
 {
-    static const char *const name[ROLES] = {
-        [ROLE_Q] = "q", [ROLE_K] = "k", [ROLE_V] = "v", [ROLE_DOUT] = "dout"}; /* random streams of the inputs */
     struct call_arrays *a = c->arrays;
     for (int role = 0; role < roles_of_call(c); role++) {
         double bytes = call_array_bytes(c->kernel, c->kind, &c->problem, (enum call_role)role);
@@ -197,10 +194,11 @@ static bool make_arrays(struct call *c, uint64_t seed)
         a->bytes[role] = a->data[role] ? bytes : 0;
         if (!a->data[role]) return false;
         const enum attn_dtype dtype = call_array_dtype(c->kernel, c->kind, (enum call_role)role);
-        if (name[role] && dtype == c->kernel->dtype)
-            fill(dtype, seed, name[role], &normal, a->data[role], (size_t)bytes);
-        else if (name[role])
-            fill_rows(dtype, role == ROLE_K ? c->kernel->head_dim : c->kernel->value_dim, seed, name[role],
+        const bool reads = role < ROLE_OUT || role == ROLE_DOUT;
+        if (reads && dtype == c->kernel->dtype)
+            fill(dtype, seed, (uint64_t)role, &normal, a->data[role], (size_t)bytes);
+        else if (reads)
+            fill_rows(dtype, role == ROLE_K ? c->kernel->head_dim : c->kernel->value_dim, seed, (uint64_t)role,
                       a->data[role], (size_t)bytes);
     }
     return true;
@@ -256,7 +254,7 @@ static void fill_param(const struct call *c, const struct attn_param *p, const i
     double low, high;
     struct drawing how = {weight ? 1 : 0, weight || bias ? 0.1 : p->rank == 2 ? 1 / sqrt((double)shape[0]) : 1, false};
     if (c->range && c->range(c->range_of, p->name, &low, &high)) how = (struct drawing){low, high - low, true};
-    fill(p->dtype, seed, p->name, &how, data, bytes);
+    fill(p->dtype, seed, attn_stream(p->name), &how, data, bytes);
 }
 
 /* Makes all parameters, with the kernel's params_init or fill_param. Returns 0 or ATTN_E... */

@@ -5,26 +5,12 @@
 #include <string.h>
 
 /* Names of inputs, outputs and sums that every kernel may have. */
-static const char *const taken[] = {"q",
-                                    "k",
-                                    "v",
-                                    "out",
-                                    "dout",
-                                    "dq",
-                                    "dk",
-                                    "dv",
-                                    "query_start",
-                                    "first_key",
-                                    "all_keys",
-                                    "sink_mode",
-                                    "log_decay",
-                                    "log_decay_q",
-                                    "log_decay_q_low",
-                                    "log_decay_k",
-                                    "log_decay_k_low",
-                                    "log_decay_chunk",
-                                    "log_decay_chunk_low",
-                                    NULL};
+static const char *const taken[] = {
+#define ARRAY(name, quantity, forward, backward, heads, length, elements, sharing, gradient_of) #name,
+#include "kernel_arrays.def"
+#undef ARRAY
+    "query_start",     "first_key",   "all_keys",        "sink_mode",       "log_decay",           "log_decay_q",
+    "log_decay_q_low", "log_decay_k", "log_decay_k_low", "log_decay_chunk", "log_decay_chunk_low", NULL};
 
 /* Macros in kernels or in headers that kernels include, which would replace the member of a struct. */
 static const char *const macros[] = {"APART",   "EOF",   "FLT_MAX", "FLT_MIN", "HUGE_VAL", "I",      "INFINITY",

@@ -147,17 +147,27 @@ bool spec_prepares_keys(const struct spec *spec)
     return any;
 }
 
+/* Returns the entry of `storage` for a member of struct spec, or NULL. */
+static struct yaml *storage_of(const struct spec_reader *r, size_t member)
+{
+    int row = 0;
+    while (key_rows[row].group != GROUP_STORAGE || key_rows[row].field != member) row++;
+    return yaml_get(yaml_get(r->root, "storage"), key_rows[row].key);
+}
+
 static void check_storage(struct spec_reader *r)
 {
     const struct spec *const spec = r->spec;
-    struct yaml *const storage = yaml_get(r->root, "storage"), *const values = yaml_get(storage, "v"),
+    struct yaml *const storage = yaml_get(r->root, "storage"),
+                       *const keys = storage_of(r, offsetof(struct spec, k_storage)),
+                       *const values = storage_of(r, offsetof(struct spec, v_storage)),
                        *const shape = yaml_get(r->root, "shape"), *const emit = yaml_get(r->root, "emit");
     if (!storage || storage->kind != YAML_MAP) return;
-    check_blocks(r, yaml_get(storage, "k"), "head_dim", spec->head_dim, spec->k_storage);
+    check_blocks(r, keys, "head_dim", spec->head_dim, spec->k_storage);
     check_blocks(r, values, "value_dim", spec->value_dim ? spec->value_dim : spec->head_dim, spec->v_storage);
     if (spec->values_are_keys && spec->value_dim && spec->emit & EMIT_DECODE && spec_prepares_keys(spec))
         /* A state stores prepared keys, and separate rows of values. */
-        check_blocks(r, yaml_get(storage, "k"), "value_dim", spec->value_dim, spec->k_storage);
+        check_blocks(r, keys, "value_dim", spec->value_dim, spec->k_storage);
     if (spec->dtype != DTYPE_F32) {
         spec_error(r, storage, "'storage' needs 'dtype: f32', the type of queries and of the output");
         spec_place(r, yaml_get(r->root, "dtype"), "'dtype'");

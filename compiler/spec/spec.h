@@ -203,6 +203,13 @@ int64_t spec_pair_bytes(const struct spec *spec);
    elements of the key. */
 int64_t spec_pair_elements(const struct spec *spec);
 
+/* The number of arrays that every kernel has. */
+enum {
+    FIXED_ARRAYS = 0
+#define ARRAY(name, quantity, forward, backward, heads, length, elements, sharing, gradient_of) +1
+#include "kernel_arrays.def"
+#undef ARRAY
+};
 /* Returns the number in spec->arrays of the array with this name, or -1. (spec.c) */
 int spec_array(const struct spec *spec, const char *name);
 /* Whether the name is that of a tangent of q, k, v or an array. (spec.c) */

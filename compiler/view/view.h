@@ -10,7 +10,7 @@
 void emit_dot_file(const struct unit *p, struct text *out);
 bool emit_json(const struct unit *p, struct text *out);
 
-/* Returns the name of value `number` of the graph, such as "q" for an array and "v7" for another value. */
+/* Returns the name of value `number` of the graph, such as its name for an array and "v7" for another value. */
 const char *view_name(const struct graph *g, int number);
 /* These functions append text to *out:
    - view_expr: an expression of value v, such as "v3 * v4 + 1"

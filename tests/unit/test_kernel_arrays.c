@@ -1,4 +1,4 @@
-/* Tests the table of a kernel's arrays (compiler/analysis/kernel_arrays.def): the order of arguments and parameters,
+/* Tests the table of a kernel's arrays (compiler/spec/kernel_arrays.def): the order of arguments and parameters,
    and the axes of each array. */
 #include "compiler/analysis/analysis.h"
 #include "suite.h"

@@ -152,8 +152,7 @@ static int check_sample(struct checking *c, const struct called *forward, int sa
                         struct worst *worst, bool *alike)
 {
     const struct sample *s = &c->sample[sample];
-    const struct tensor given = {"dout", s->gradients->dout};
-    void *dout = check_converted(&given, s->out.elements, forward->kernel->dtype);
+    void *dout = check_converted(&s->gradients->dout, s->out.elements, forward->kernel->dtype);
     bool all[MAX_TENSORS];
     int error = allocate(x, c->p->arrays, s->gradients) && dout ? 0 : ATTN_EMEMORY;
     memset(all, true, sizeof all);

@@ -64,7 +64,7 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
         if (within) in[s->tensors] = (struct tensor){s->values.name, check_sizes(&s->values, s->values_count, arena)};
         for (int t = 0; t < s->tensors; t++) {
             in[t] = s->tensor[t];
-            bool values = strcmp(in[t].name, "v") == 0;
+            const bool values = s->array[t]->quantity == QUANTITY_VALUE;
             if (values != (try == 0) || dtype_is_integer(s->array[t]->dtype)) continue;
             in[t].data = arena_alloc(arena, (size_t)s->count[t] * sizeof *in[t].data);
             for (int64_t k = 0; k < s->count[t]; k++) {
@@ -324,17 +324,15 @@ static const char *store_keys(const struct checking *c, int n, struct sample *s)
     struct problem_size size = c->size[n];
     size.members = 1;
     size.n_q = size.n_k;
+    const struct kernel_arrays *const arrays = c->p->arrays;
     struct tensor in[MAX_TENSORS];
     int count = 0, k = 0;
     for (int t = 0; t < s->tensors; t++) {
-        if (strcmp(s->tensor[t].name, "q") == 0) continue;
-        in[count] = s->tensor[t];
-        if (strcmp(s->tensor[t].name, "k") != 0) {
-            count++;
-            continue;
-        }
+        if (s->array[t]->quantity == QUANTITY_QUERY) continue;
+        in[count++] = s->tensor[t];
+        if (s->array[t]->quantity != QUANTITY_KEY) continue;
         k = t;
-        in[count++].name = "q"; /* the program prepares the argument q */
+        in[count - 1].name = arrays->array[kernel_array_of(arrays, QUANTITY_QUERY)].name; /* which it prepares */
     }
     double *const made = arena_alloc(arena, (size_t)s->count[k] * sizeof *made);
     const char *const wrong = graph_eval(g, &size, in, count, made);
@@ -343,7 +341,7 @@ static const char *store_keys(const struct checking *c, int n, struct sample *s)
     s->tensor[k].data = made;
     if (!s->values.name || s->tensors == MAX_TENSORS) return NULL;
     check_round_rows(s->values.data, s->values_count / spec->value_dim, spec->value_dim, spec->k_storage, arena);
-    s->array[s->tensors] = &c->p->arrays->array[kernel_array_find(c->p->arrays, "v")];
+    s->array[s->tensors] = &arrays->array[kernel_array_of(arrays, QUANTITY_VALUE)];
     s->count[s->tensors] = s->values_count;
     s->tensor[s->tensors++] = s->values;
     s->values.name = NULL;

@@ -42,9 +42,10 @@ struct sample { /* the inputs and parameters of a problem, and the expected outp
    gradients, one after the other. */
 struct gradients {
     int outputs;
-    struct wanted of[MAX_TENSORS];     /* each gradient, for example "dq" */
-    int64_t all;                       /* the number of elements of all gradients */
-    double *dout, *expected, *allowed; /* allowed[k] is the tolerance of element k */
+    struct wanted of[MAX_TENSORS]; /* each gradient, such as that of the queries */
+    int64_t all;                   /* the number of elements of all gradients */
+    struct tensor dout;
+    double *expected, *allowed; /* allowed[k] is the tolerance of element k */
     /* The inputs |v|, |dout| and out = 0, whose gradients are the scale. */
     struct tensor scaled[SCALED];
     double *rounding;  /* for each element, the largest change of its row by rounding to f32 */

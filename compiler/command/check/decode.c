@@ -200,7 +200,7 @@ static int grow_once(struct checking *c, struct called *forward, int sample, boo
     const struct kernel_arrays *const arrays = c->p->arrays;
     *x = (struct growth){.forward = forward,
                          .sample = &c->sample[sample],
-                         .out = &arrays->array[kernel_array_find(arrays, "out")],
+                         .out = &arrays->array[kernel_array_of(arrays, QUANTITY_RESULT)],
                          .p = forward->problem};
     const struct wanted *const statistics = &c->sample[sample].statistics;
     if (statistics->elements) {

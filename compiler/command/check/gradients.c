@@ -83,12 +83,12 @@ static const char *scale_of(const struct evaluation *x, const struct sample *s, 
 {
     /* If tensors have equal names, the interpreter takes the first one. */
     struct tensor in[SCALED + MAX_TENSORS];
-    g->scaled[0] = (struct tensor){"out", arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
-    g->scaled[1] = (struct tensor){"dout", arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
-    for (int64_t k = 0; k < s->out.elements; k++) g->scaled[1].data[k] = fabs(g->dout[k]);
+    g->scaled[0] = (struct tensor){s->out.name, arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
+    g->scaled[1] = (struct tensor){g->dout.name, arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
+    for (int64_t k = 0; k < s->out.elements; k++) g->scaled[1].data[k] = fabs(g->dout.data[k]);
     for (int t = 0; t < s->tensors; t++) {
-        if (strcmp(s->tensor[t].name, "v") != 0) continue;
-        g->scaled[2] = (struct tensor){"v", check_sizes(&s->tensor[t], s->count[t], arena)};
+        if (s->array[t]->quantity != QUANTITY_VALUE) continue;
+        g->scaled[2] = (struct tensor){s->tensor[t].name, check_sizes(&s->tensor[t], s->count[t], arena)};
     }
     if (s->values.name) g->scaled[2] = (struct tensor){s->values.name, check_sizes(&s->values, s->values_count, arena)};
     memcpy(in, g->scaled, sizeof g->scaled);
@@ -170,12 +170,13 @@ const char *gradients_of(const struct unit *p, const struct sample *s, const str
         out->of[a] = check_wanted(x->g->module, x->g->output[a].name, v->rank, v->axes, size);
         out->all += out->of[a].elements;
     }
-    out->dout = arena_alloc(arena, (size_t)s->out.elements * sizeof *out->dout);
+    out->dout = (struct tensor){arena_printf(arena, "d%s", s->out.name),
+                                arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
     out->expected = arena_alloc(arena, (size_t)out->all * sizeof *out->expected);
     out->allowed = arena_alloc(arena, (size_t)out->all * sizeof *out->allowed);
-    for (int64_t k = 0; k < s->out.elements; k++) out->dout[k] = check_as_stored(check_normal(state), dtype);
-    x->tensor[s->tensors] = (struct tensor){"out", arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
-    x->tensor[s->tensors + 1] = (struct tensor){"dout", out->dout};
+    for (int64_t k = 0; k < s->out.elements; k++) out->dout.data[k] = check_as_stored(check_normal(state), dtype);
+    x->tensor[s->tensors] = (struct tensor){s->out.name, arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
+    x->tensor[s->tensors + 1] = out->dout;
     out->rounding = arena_alloc(arena, (size_t)out->all * sizeof *out->rounding);
     const char *wrong = evaluate(x, NULL, out->expected);
     const double *gradient = out->expected;
@@ -190,7 +191,7 @@ const char *gradients_of(const struct unit *p, const struct sample *s, const str
     for (int try = 0; try < NUDGES && !wrong; try++) {
         for (int t = 0; t < s->tensors + 2; t++) {
             if (t == s->tensors || (t < s->tensors && dtype_is_integer(s->array[t]->dtype))) continue;
-            const double *from = t < s->tensors ? s->tensor[t].data : out->dout;
+            const double *from = t < s->tensors ? s->tensor[t].data : out->dout.data;
             const int64_t n = t < s->tensors ? s->count[t] : s->out.elements;
             x->tensor[t].data = arena_alloc(arena, (size_t)n * sizeof(double));
             for (int64_t k = 0; k < n; k++)

@@ -142,7 +142,7 @@ static const char *evaluate(const struct checking_passes *x, const struct either
     for (int n = 0; n < SCALED && scale && s->gradients; n++) in[tensors++] = s->gradients->scaled[n];
     for (int n = 0; n < s->tensors; n++) in[tensors++] = s->tensor[n];
     for (int n = 0; n < s->computeds; n++) in[tensors++] = s->computed[n];
-    if (s->gradients) in[tensors++] = (struct tensor){"dout", s->gradients->dout};
+    if (s->gradients) in[tensors++] = s->gradients->dout;
     for (const struct known *k = first; k; k = k->next)
         in[tensors++] = (struct tensor){k->array.name, scale && k->scale ? k->scale : k->array.expected};
     tensors = add_gradient_of_terms(x, linear, sample, scale, arena, in, tensors);

@@ -58,6 +58,11 @@ struct attn_array *run_array(const struct run *r, const char *name)
     return &r->array[kernel_array_find(r->arrays, name)];
 }
 
+const struct kernel_array *run_argument(const struct run *r, enum quantity quantity)
+{
+    return &r->arrays->array[kernel_array_of(r->arrays, quantity)];
+}
+
 int64_t run_extent(const struct run *r, int64_t extent)
 {
     if (extent >= 0) return extent;

@@ -102,11 +102,11 @@ static bool take_rows(struct run *r, int64_t from, int64_t n, void **piece)
     return true;
 }
 
-/* Returns the address of an element of the array with this name. Returns NULL if the array is stored within another
+/* Returns the address of an element of an argument. Returns NULL if the array is stored within another
    array. */
-static void *element_of(const struct run *r, const char *name, int64_t element)
+static void *element_of(const struct run *r, enum quantity quantity, int64_t element)
 {
-    char *const data = run_array(r, name)->data;
+    char *const data = run_array(r, run_argument(r, quantity)->name)->data;
     return data ? data + (size_t)element * attn_dtype_size(r->kernel->dtype) : NULL;
 }
 
@@ -139,8 +139,9 @@ static int64_t extend_all(struct run *r, const struct attn_array *out, const str
         if (statistics->data)
             p.statistics = (char *)statistics->data +
                            (size_t)(done * p.statistics_at.row) * attn_dtype_size(statistics->dtype);
-        error = kernel->extend(&p, r->params, element_of(r, "q", done * p.q.row), element_of(r, "k", done * p.k.row),
-                               element_of(r, "v", done * p.v.row),
+        error = kernel->extend(&p, r->params, element_of(r, QUANTITY_QUERY, done * p.q.row),
+                               element_of(r, QUANTITY_KEY, done * p.k.row),
+                               element_of(r, QUANTITY_VALUE, done * p.v.row),
                                (char *)out->data + (size_t)(done * p.out.row) * size, state, workspace);
     }
     for (int k = 0; k < r->arrays->count; k++) attn_free(piece[k]);
@@ -184,7 +185,7 @@ void run_call_chunks(struct run *r, struct attn_array *out)
     void *const state = attn_alloc(bytes);
     struct attn_array grown,
         statistics = {.data = NULL}, *const given = run_statistics(r) ? run_array(r, "statistics") : NULL;
-    const bool room = run_make_array(r, &r->arrays->array[kernel_array_find(r->arrays, "out")], &grown) &&
+    const bool room = run_make_array(r, run_argument(r, QUANTITY_RESULT), &grown) &&
                       (!given || run_make_array(r, run_statistics(r), &statistics));
     if (!state) run_out_of_memory(r, "the state", bytes);
     const int64_t calls = state && room ? extend_all(r, &grown, &statistics, state, bytes) : 0;

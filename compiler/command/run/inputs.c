@@ -11,16 +11,23 @@ static bool is_input(const struct kernel_array *a)
            a->access[ENTRY_BACKWARD] == ACCESS_READ;
 }
 
+/* Returns the name of an argument's file, such as "q.npy". */
+static const char *file_of(const struct run *r, enum quantity quantity)
+{
+    return arena_printf(r->arena, "%s.npy", run_argument(r, quantity)->name);
+}
+
 /* Returns a text that says where the size of an axis comes from, such as "q.npy has 8 heads". */
 static const char *axis_origin(const struct run *r, int64_t axis)
 {
     axis %= 8; /* for ATTN_BLOCKS(axis, block), this is the axis */
-    const char *file = axis == ATTN_BATCH || axis == ATTN_HEADS || axis == ATTN_N_Q ? "q.npy" : "k.npy";
+    const bool queries = axis == ATTN_BATCH || axis == ATTN_HEADS || axis == ATTN_N_Q;
+    const char *file = file_of(r, queries ? QUANTITY_QUERY : QUANTITY_KEY);
     switch ((enum attn_axis)axis) {
     case ATTN_BATCH: return arena_printf(r->arena, "the batch of %s is %lld", file, (long long)r->problem.batch);
     case ATTN_HEADS:
     case ATTN_KV_HEADS:
-        return arena_printf(r->arena, "%s has %lld heads", r->problem.key_heads ? "v.npy" : file,
+        return arena_printf(r->arena, "%s has %lld heads", r->problem.key_heads ? file_of(r, QUANTITY_VALUE) : file,
                             (long long)(axis == ATTN_HEADS ? r->problem.heads : r->problem.kv_heads));
     case ATTN_N_Q: return arena_printf(r->arena, "%s has %lld queries", file, (long long)r->problem.n_q);
     case ATTN_N_K: return arena_printf(r->arena, "%s has %lld keys", file, (long long)r->problem.n_k);
@@ -37,10 +44,12 @@ bool run_check_shape(struct run *r, const struct kernel_array *like, const struc
         int64_t extent = run_extent(r, expected[k]);
         if (extent < 0 || extent == a->shape[k]) continue;
         const char *const key = like->axis[k].key;
-        why = expected[k] < 0          ? axis_origin(r, expected[k])
-              : like->shared && k == 1 ? "v.npy has more heads than q.npy, so q and k need equally many"
-              : key                    ? arena_printf(r->arena, "%s of the spec is %lld", key, (long long)extent)
-                                       : "";
+        why = expected[k] < 0 ? axis_origin(r, expected[k])
+              : like->shared && k == 1
+                  ? arena_printf(r->arena, "%s has more heads than %s, so q and k need equally many",
+                                 file_of(r, QUANTITY_VALUE), file_of(r, QUANTITY_QUERY))
+              : key ? arena_printf(r->arena, "%s of the spec is %lld", key, (long long)extent)
+                    : "";
     }
     if (a->rank == like->rank && !why) return true;
     if (a->rank != like->rank) why = arena_printf(r->arena, "it should have %d dimensions", like->rank);
@@ -99,8 +108,10 @@ static void take_sizes(struct run *r)
 /* If v has more heads than q, then q and k have `key_heads` heads. */
 static void take_key_heads(struct run *r)
 {
-    const struct attn_array *const q = run_array(r, "q"), *const v = run_array(r, "v");
-    if (!r->arrays->array[kernel_array_find(r->arrays, "q")].shared) return;
+    const struct kernel_array *const queries = run_argument(r, QUANTITY_QUERY);
+    const struct attn_array *const q = run_array(r, queries->name), *const v = run_array(
+                                                                        r, run_argument(r, QUANTITY_VALUE)->name);
+    if (!queries->shared) return;
     if (!q->data || !v->data || q->rank != 4 || v->rank != 4) return;
     if (v->shape[1] <= q->shape[1]) return;
     r->problem.key_heads = q->shape[1];
@@ -142,17 +153,20 @@ void run_read_inputs(struct run *r, bool gradients)
         }
     }
     const struct attn_problem *const p = &r->problem;
+    const char *const q = file_of(r, QUANTITY_QUERY), *const k = file_of(r, QUANTITY_KEY),
+                      *const queries = run_file(r, r->options->in_dir, run_argument(r, QUANTITY_QUERY)->name),
+                      *const values = run_file(r, r->options->in_dir, run_argument(r, QUANTITY_VALUE)->name);
     if (p->key_heads > 0 && p->heads % p->key_heads != 0) {
-        complain(r->options, "%s: the number of heads, %lld, must be a multiple of the number of heads of q.npy, %lld",
-                 run_file(r, r->options->in_dir, "v"), (long long)p->heads, (long long)p->key_heads);
+        complain(r->options, "%s: the number of heads, %lld, must be a multiple of the number of heads of %s, %lld",
+                 values, (long long)p->heads, q, (long long)p->key_heads);
         run_failed(r, STATUS_INPUT);
     } else if (p->heads > 0 && p->kv_heads > 0 && p->heads % p->kv_heads != 0) {
-        complain(r->options, "%s: the number of heads, %lld, must be a multiple of the number of heads of k.npy, %lld",
-                 run_file(r, r->options->in_dir, "q"), (long long)p->heads, (long long)p->kv_heads);
+        complain(r->options, "%s: the number of heads, %lld, must be a multiple of the number of heads of %s, %lld",
+                 queries, (long long)p->heads, k, (long long)p->kv_heads);
         run_failed(r, STATUS_INPUT);
     } else if (r->corrects && p->heads != p->kv_heads) {
-        complain(r->options, "%s: 'delta' needs as many heads of q as of k; q.npy has %lld, k.npy has %lld",
-                 run_file(r, r->options->in_dir, "q"), (long long)p->heads, (long long)p->kv_heads);
+        complain(r->options, "%s: 'delta' needs as many heads of q as of k; %s has %lld, %s has %lld", queries, q,
+                 (long long)p->heads, k, (long long)p->kv_heads);
         run_failed(r, STATUS_INPUT);
     }
 }

@@ -119,14 +119,16 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
         run_failed(r, STATUS_MACHINE);
         return;
     }
-    struct attn_array *const out = run_array(r, "out");
-    bool room = run_make_array(r, &r->arrays->array[kernel_array_find(r->arrays, "out")], out);
+    const struct kernel_array *const result = run_argument(r, QUANTITY_RESULT);
+    struct attn_array *const out = run_array(r, result->name);
+    bool room = run_make_array(r, result, out);
     const struct kernel_array *const statistics = run_statistics(r);
     if (statistics) {
         room &= run_make_array(r, statistics, run_array(r, statistics->name));
         p->statistics = run_array(r, statistics->name)->data;
     }
-    const bool gradients = run_array(r, "dout")->data != NULL && !o->chunks;
+    const bool gradients = r->array[kernel_gradient_of(r->arrays, kernel_array_find(r->arrays, result->name))].data &&
+                           !o->chunks;
     p->workspace_bytes = kernel->workspace(p);
     void *workspace = attn_alloc(p->workspace_bytes);
     if (!workspace) run_out_of_memory(r, "the workspace", p->workspace_bytes);
@@ -152,7 +154,7 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
             run_failed(r, STATUS_INPUT);
         } else {
             if (o->chunks) run_call_chunks(r, out);
-            if (r->status == STATUS_DONE) run_write(r, loaded, "out", out, seconds);
+            if (r->status == STATUS_DONE) run_write(r, loaded, result->name, out, seconds);
             if (statistics && r->status == STATUS_DONE)
                 run_write(r, loaded, statistics->name, run_array(r, statistics->name), seconds);
         }

@@ -41,6 +41,9 @@ void run_shape(const struct run *r, const struct kernel_array *a, int64_t *shape
 /* Returns the array with this name. */
 struct attn_array *run_array(const struct run *r, const char *name);
 
+/* Returns the description of an argument, such as the queries. */
+const struct kernel_array *run_argument(const struct run *r, enum quantity quantity);
+
 /* Returns the size of an axis. `extent` is the size, or an enum attn_axis such as ATTN_BATCH. If the size is not
    known yet, returns `extent`. */
 int64_t run_extent(const struct run *r, int64_t extent);

@@ -258,8 +258,10 @@ void pass_differentiate(struct compilation *c)
     x->of = arena_alloc(x->m->arena, (size_t)x->forward * sizeof *x->of);
     find_active(x);
     const struct value out = g->value[x->out];
-    x->given_out = graph_input(g, "out", out.rank, out.axes);
-    x->given_dout = program->of_terms ? gradient_of_terms(x, &out) : graph_input(g, "dout", out.rank, out.axes);
+    x->given_out = graph_input(g, g->output[0].name, out.rank, out.axes);
+    x->given_dout = program->of_terms
+                        ? gradient_of_terms(x, &out)
+                        : graph_input(g, arena_printf(x->m->arena, "d%s", g->output[0].name), out.rank, out.axes);
     if (x->active[x->out]) reversal_give(x, x->out, (struct gradient_term){x->given_dout, -1, NULL});
     for (int v = x->forward - 1; v >= 0 && !x->failed; v--) {
         const bool solve = g->value[v].op == GRAPH_SOLVE && x->of[v].terms;

@@ -28,13 +28,13 @@ struct row_marks {
     bool *needed, *late, *sums, *reduces, *row, *taken;
 };
 
-/* Returns all marks except `taken`. `result`: the output of forward. */
-static struct row_marks marks_of(const struct graph *g, int result)
+/* Returns all marks except `taken`. `result`: the value with the output of forward, whose name is `name`. */
+static struct row_marks marks_of(const struct graph *g, int result, const char *name)
 {
     const struct module *m = g->module;
     const size_t bytes = (size_t)g->values * sizeof(bool);
     const struct value *out = &g->value[result];
-    const int given_out = graph_find(g, "out"), given_dout = graph_find(g, "dout");
+    const int given_out = graph_find(g, name), given_dout = graph_find(g, arena_printf(m->arena, "d%s", name));
     struct row_marks x;
     bool **const all[] = {&x.needed, &x.late, &x.sums, &x.reduces, &x.row, &x.taken};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) *all[k] = arena_alloc(m->arena, bytes);
@@ -118,7 +118,7 @@ static int function_map(struct graph *g, int *v, int row, const struct expr *e, 
 /* Returns the marks of rows that forward saves. `output`: the number of the output of forward. */
 static struct row_marks saved_marks(const struct graph *g, int output)
 {
-    const struct row_marks x = marks_of(g, g->output[output].value);
+    const struct row_marks x = marks_of(g, g->output[output].value, g->output[output].name);
     for (int v = 0; v < g->values; v++) x.row[v] &= x.sums[v] && !x.late[v];
     return x;
 }
@@ -154,10 +154,11 @@ void reversal_save_rows(struct compilation *c)
     for (int o = g->outputs; saving->outputs < c->gradients.results; o++)
         graph_output(saving, g->output[o].name, g->output[o].value);
     const int result = saving->output[0].value;
-    struct row_marks x = marks_of(g, result);
+    const char *const name = saving->output[0].name;
+    struct row_marks x = marks_of(g, result, name);
     for (int v = 0; v < g->values; v++) x.row[v] &= x.sums[v] && !x.late[v];
     c->gradients.saving = take_rows(g, saving, &x, "saved");
-    x = marks_of(g, result);
+    x = marks_of(g, result, name);
     struct graph *rows = graph_copy(g);
     rows->outputs = 0;
     rows->by_chunks = false;
