@@ -1,5 +1,6 @@
-/* What the files of this folder share. The entry points of a kernel are a line each: NAME_forward calls attn_call_forward
-   with the kernel's table, and so on. The functions that callers see say in attnrt.h and in NAME.h what they do. */
+/* What the files of this folder share. The entry points of a kernel are a line each: NAME_forward calls
+   attn_call_forward with the kernel's table, and so on. The functions that callers see say in attnrt.h and in NAME.h
+   what they do. */
 #ifndef ATTNRT_CALL_CALL_H
 #define ATTNRT_CALL_CALL_H
 
@@ -55,8 +56,8 @@ ATTN_API size_t attn_call_chunk_sums(const struct kernel *kernel, const struct a
 
 /* `rows` for attn_call_program: the number of queries of all heads that share keys, or one of these. */
 enum { MANY_HEADS = -1, MANY_ROWS = 1 << 30 };
-/* Returns the program of this machine's target for n_k keys. `rows` and n_q choose the form. If there is none, the program
-   has no function. */
+/* Returns the program of this machine's target for n_k keys. `rows` and n_q choose the form. If there is none, the
+   program has no function. */
 ATTN_API const struct program *attn_call_program(const struct kernel *kernel, enum program_role role, int part,
                                                  int64_t n_k, int64_t rows, int64_t n_q);
 /* The same for a role that has one program a target. */
@@ -65,6 +66,8 @@ ATTN_API int attn_call_runs(const struct program *program); /* returns whether t
 ATTN_API size_t attn_call_bytes_a_thread(const struct program *program);
 /* Returns the largest bytes of a thread over all programs of a role for up to n_k keys. */
 ATTN_API size_t attn_call_max_bytes(const struct kernel *kernel, enum program_role role, int64_t n_k);
+/* Returns the number of keys from which forward runs other programs than for n_k keys, or INT64_MAX. */
+ATTN_API int64_t attn_call_next_length(const struct kernel *kernel, int64_t n_k);
 /* Returns `rows` for a call: MANY_ROWS if it saves values or has many queries, because its queries are in the lanes. */
 ATTN_API int64_t attn_call_rows_of(const struct kernel *kernel, const struct attn_problem *p);
 /* Swaps heads and queries: the query heads that share keys become queries, and each query becomes a head. */
@@ -85,7 +88,8 @@ ATTN_API int attn_call_shares_arrays(const struct call *call, enum array_entry e
 /* Checks that the caller has given all parameters, and sets their places and strides. Returns 0 or an error. */
 ATTN_API int attn_call_take_params(struct call *call);
 ATTN_API int attn_call_too_long(const struct kernel *kernel, const struct attn_problem *p);
-ATTN_API int attn_call_after_keys(const struct kernel *kernel, const struct attn_problem *p); /* a query is after them */
+ATTN_API int attn_call_after_keys(const struct kernel *kernel,
+                                  const struct attn_problem *p); /* a query is after them */
 /* Returns the number of keys that the choice of a program depends on. */
 ATTN_API int64_t attn_call_keys(const struct kernel *kernel, const struct attn_problem *p);
 ATTN_API int attn_call_has_any(const struct call *call, const uint8_t *wanted); /* one of these arrays is not NULL */
@@ -103,12 +107,13 @@ struct job {
     double effort;        /* the multiply-adds of a task */
 };
 ATTN_API int64_t attn_call_threads_served(const struct attn_problem *p);
-/* Checks the workspace of a call, and sets *threads. The first `shared` bytes are for all threads. Returns 0 or an error.*/
+/* Checks the workspace of a call, and sets *threads. The first `shared` bytes are for all threads. Returns 0 or an
+ * error.*/
 ATTN_API int attn_call_take_workspace(const struct attn_problem *p, const void *workspace, size_t shared,
                                       size_t bytes_a_thread, int *threads);
 /* Runs all tasks of a program. Each thread has `bytes` of workspace. Returns 0 or an error. */
-ATTN_API int attn_call_run(const struct call *call, const struct program *program, int threads, unsigned char *workspace,
-                           size_t bytes);
+ATTN_API int attn_call_run(const struct call *call, const struct program *program, int threads,
+                           unsigned char *workspace, size_t bytes);
 /* Runs the calls of a list, so that all threads have about the same work. Each thread has `bytes` of workspace. */
 ATTN_API int attn_call_run_jobs(struct job *job, int64_t jobs, int threads, unsigned char *workspace, size_t bytes);
 /* How a thread computes with floating-point numbers. attn_call_begin_arithmetic begins arithmetic without traps. */
@@ -124,6 +129,14 @@ enum { MAX_MASKS = 16 };
 ATTN_API size_t attn_call_tiles_bytes(const struct kernel *kernel, const struct attn_problem *problem);
 /* Sets call->mask_tiles to `tables`, whose tiles begin at `at`, and fills them. Returns 0 or an error. */
 ATTN_API int attn_call_make_tiles(struct call *call, struct mask_tiles *tables, unsigned char *at, int threads);
+
+/* ---- what forward saves for backward (backward.c) ---- */
+
+ATTN_API size_t attn_call_saved_bytes(const struct kernel *kernel, const struct attn_problem *p);
+/* Sets the places of the saved rows, which begin at `saved`. */
+ATTN_API void attn_call_set_saved(struct call *call, unsigned char *saved);
+/* Sets the place of the saved solution, if the kernel has one, in the memory `saved` of a call. */
+ATTN_API void attn_call_set_solution(struct call *call, unsigned char *saved);
 
 /* ---- what forward computes first: prefix sums and corrected values (forward.c, sums.c) ---- */
 
@@ -149,8 +162,8 @@ ATTN_API int64_t attn_call_rows_of_sums(const struct kernel *kernel, const struc
 ATTN_API size_t attn_call_prefix_bytes(const struct kernel *kernel, const struct attn_problem *p);
 ATTN_API void attn_call_set_prefix_sums(struct call *call, unsigned char *at);
 ATTN_API int attn_call_make_prefix_sums(struct call *call, int threads, unsigned char *work, size_t bytes);
-/* Returns the bytes of the workspace that all threads of a call share: prefix sums of the problem `sums` or NULL, tables
-   of tiles, corrected values. */
+/* Returns the bytes of the workspace that all threads of a call share: prefix sums of the problem `sums` or NULL,
+   tables of tiles, corrected values. */
 ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct attn_problem *p,
                                        const struct attn_problem *sums);
 /* Sets n elements from `to` on to 0 in each row of an array of queries. */
@@ -172,10 +185,12 @@ struct sum_rows {
     unsigned char *sum, *low;
     const struct attn_strides *strides; /* in bytes */
 };
-/* Subtracts the prefix sums of the last of n rows from all rows, for each sequence and head. If `folds`, row -2 gets the
-   total. */
-ATTN_API void attn_call_begin_sums_again(const struct kernel *kernel, struct sum_rows rows, int64_t sequences, int64_t n);
-/* Adds the prefix sums in row `row` of `from` to n rows of `to`, beginning with `first`, for each head of a sequence. */
+/* Subtracts the prefix sums of the last of n rows from all rows, for each sequence and head. If `folds`, row -2 gets
+   the total. */
+ATTN_API void attn_call_begin_sums_again(const struct kernel *kernel, struct sum_rows rows, int64_t sequences,
+                                         int64_t n);
+/* Adds the prefix sums in row `row` of `from` to n rows of `to`, beginning with `first`, for each head of a sequence.
+ */
 ATTN_API void attn_call_add_sums(const struct kernel *kernel, struct sum_rows to, int64_t first, int64_t n,
                                  struct sum_rows from, int64_t row);
 

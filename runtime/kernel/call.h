@@ -33,12 +33,12 @@ struct place {
 
 /* The table of the tiles of masks. */
 struct mask_tiles {
-    /* Flags, or reals that are -inf where they hide: [masks, rows, columns]. The axes of masks have the sizes `size` and
-       the strides `stride`. */
+    /* Flags, or reals that are -inf where they hide: [masks, rows, columns]. The axes of masks have the sizes `size`
+       and the strides `stride`. */
     const void *flag;
     enum attn_dtype dtype;
-    const uint8_t *tile; /* [strips, tiles of a strip], as in struct attn_mask_tiles */
-    uint8_t *made;       /* `tile`, if the call makes the table. Its memory is part of the workspace. */
+    const uint8_t *tile;                 /* [strips, tiles of a strip], as in struct attn_mask_tiles */
+    uint8_t *made;                       /* `tile`, if the call makes the table. Its memory is part of the workspace. */
     const struct attn_mask_tiles *given; /* the caller's table, or NULL */
     /* `strips` is the number of strips that the call fills */
     int64_t rows, columns, strips_of_mask, tiles_of_strip, strips;
@@ -66,8 +66,8 @@ struct call { /* the arguments of a call; all threads read the same struct */
     unsigned char *chunk_sums;
     int64_t first_chunk, head_chunks;
     const unsigned char *folded; /* the sums of a second state over p.n_k keys, which are added to `kept` */
-    /* - outer: the caller's outer sums that forward or the current part of backward reads, or NULL. A key/value head has
-         `outer_head` bytes of them, for `outer_tasks` tasks
+    /* - outer: the caller's outer sums that forward or the current part of backward reads, or NULL. A key/value head
+       has `outer_head` bytes of them, for `outer_tasks` tasks
        - adds: the call only adds its tokens to these sums: to those of earlier or of later tokens. OUTER_NONE: it
          computes gradients. OUTER_TERMS: it computes those of arrays that a decay reads, after the others
        - gives: the current part adds to its sums
@@ -85,8 +85,8 @@ struct call { /* the arguments of a call; all threads read the same struct */
        - common_begun: whether `common` has sums. If so, they are over the chunks before number common_chunks
        - common_end: all rows see the keys before common_end in chunk common_chunks and later ones
        - sharer, sharers: in a call for several sequences, the calls of these sequences
-       - place: in such a call, the sequence's position of query 0, the number of the query, and that of its member of the
-         key/value head, for each row */
+       - place: in such a call, the sequence's position of query 0, the number of the query, and that of its member of
+       the key/value head, for each row */
     unsigned char *common;
     int common_begun;
     int64_t common_chunks, common_end, sharers;
@@ -149,7 +149,7 @@ struct program {
     int64_t few_rows; /* FORM_FEW: the most queries of all heads that share keys */
     int64_t lanes;    /* FORM_FEW: if it is not 0, the lanes of a vector, with which few_pay counts */
     void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
-    void (*head)(const struct call *, int64_t, struct part *);   /* computes a head on one or more threads; may be NULL */
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
     int in_keys;  /* no query may be after the last key */
@@ -159,8 +159,8 @@ struct program {
     enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
     int outer;           /* enum: the program carries sums of earlier or of later tokens, or none */
     int64_t outer_bytes; /* the bytes of these sums for a task, a multiple of 64 */
-    /* adds: bit k is set if the part runs in a call that only adds to sums of kind k; outer_results: it then computes an
-       array for another part, too */
+    /* adds: bit k is set if the part runs in a call that only adds to sums of kind k; outer_results: it then computes
+       an array for another part, too */
     int adds, outer_results;
     int saves;             /* forward stores values for backward */
     const uint8_t *wanted; /* the part runs if the call has one of these arrays, up to NO_ARRAY. NULL: always */
@@ -187,8 +187,8 @@ struct program {
     void (*common)(const struct call *, int64_t, struct part *);
     void (*common_range)(const struct call *, int64_t, int64_t *);
     int64_t common_rows, common_chunk, common_row;
-    int64_t chunk; /* keys that are added to a state at a time */
-    size_t kept;   /* bytes of the sums of one head */
+    int64_t chunk;                                               /* keys that are added to a state at a time */
+    size_t kept;                                                 /* bytes of the sums of one head */
     void (*join)(const struct call *, int64_t, unsigned char *); /* adds the sums of a second state, for one task */
     size_t join_work;                                            /* bytes of workspace for `join` */
 };
@@ -221,7 +221,7 @@ enum array_random { RANDOM_NONE, RANDOM_NORMAL, RANDOM_ORTHOGONAL };
 struct array {
     const char *name;
     enum array_origin origin;
-    enum array_access access[2]; /* in forward and extend; in backward */
+    enum array_access access[2];     /* in forward and extend; in backward */
     enum attn_dtype dtype, appended; /* appended: the type of the rows that extend takes */
     enum array_rows rows;
     int argument[2];  /* FROM_ARGUMENT: its number among the arguments of the entry */
@@ -266,13 +266,13 @@ struct kernel {
     enum attn_dtype dtype, key_dtype, value_dtype;
     size_t real, element; /* the bytes of a number in computations, and of an element of out */
     int64_t head_dim, value_dim, key_row, value_row, max_length; /* key_row, value_row: units of a row in memory */
-    size_t params_bytes;     /* the size of struct NAME_params */
-    size_t strides;          /* the offset in it of the pointer to struct NAME_strides, if `strided` */
-    size_t gradients_bytes;  /* the size of struct NAME_gradients */
+    size_t params_bytes;                                         /* the size of struct NAME_params */
+    size_t strides;         /* the offset in it of the pointer to struct NAME_strides, if `strided` */
+    size_t gradients_bytes; /* the size of struct NAME_gradients */
     int strided, storage, values_are_keys, delta, positions, shares, masks;
-    uint64_t seed;           /* the seed of dropout in the spec */
+    uint64_t seed; /* the seed of dropout in the spec */
     enum attn_statistics statistics;
-    int ids;                 /* the number of the array whose integers the linear form needs in order, or -1 */
+    int ids; /* the number of the array whose integers the linear form needs in order, or -1 */
     /* Prefix sums: prefix_row is the number of them for each head and position, or 0. `prefix` has the numbers of their
        arrays, in the order of enum prefix_array; subnormals are taken for zeros */
     int64_t prefix_row, sum_tokens;
@@ -284,7 +284,7 @@ struct kernel {
     int64_t outer_chunk, open_keys;
     /* Backward: the number of parts, of arrays FROM_SAVED and FROM_ROW_SUMS, the number of the saved solution or -1 */
     int parts, saved, row_sums, solution, by_heads; /* by_heads: it has programs of FORM_HEADS */
-    int64_t row_of_sums; /* the elements of all arrays FROM_SUMS for a query */
+    int64_t row_of_sums;                            /* the elements of all arrays FROM_SUMS for a query */
     const uint8_t *sums_wanted;
     /* A state:
        - carried: it has sums over chunks; solves: and the solution for the keys after them
@@ -298,8 +298,8 @@ struct kernel {
        - kept_arrays: the arrays of the state; given: these and those that only the terms of prefix sums need; sums: the
          number among them of the first array of prefix sums
        - common_row: the largest common_row of a program */
-    int decodes, carried, solves, by_capacity, folds, transitions, joins, moves, terms_move, any_order, prepared, attends,
-        appends, paged, rows_move, uncopied, rounds_prepared, ids_in_order, numbered, chunk_sums, own_integers;
+    int decodes, carried, solves, by_capacity, folds, transitions, joins, moves, terms_move, any_order, prepared,
+        attends, appends, paged, rows_move, uncopied, rounds_prepared, ids_in_order, numbered, chunk_sums, own_integers;
     int64_t read_back, read_first, rows_kept, common_row;
     uint64_t fingerprint;
     int kept_arrays, given, sums;
@@ -330,8 +330,7 @@ INLINE void await_turn(const struct call *call, int64_t task, int64_t position)
 /* Lets the next tile add to all positions before `position`. */
 INLINE void pass_turn(const struct call *call, int64_t task, int64_t position)
 {
-    if (call->progress)
-        __atomic_store_n(call->progress + task + task / call->tiles + 1, position, __ATOMIC_RELEASE);
+    if (call->progress) __atomic_store_n(call->progress + task + task / call->tiles + 1, position, __ATOMIC_RELEASE);
 }
 
 /* Returns the number of chunks in a segment, at most `window`. All threads get equally many chunks, in as few

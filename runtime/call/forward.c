@@ -1,0 +1,251 @@
+/* Forward of a kernel: NAME_forward, NAME_workspace, and the sums over keys of a call with some keys of a sequence. */
+#include "call.h"
+
+#include <math.h>
+
+/* ---- prefix sums and corrected values, which a call computes first ---- */
+
+/* Returns the bytes of the corrected values. */
+static size_t corrected_bytes(const struct kernel *kernel, const struct attn_problem *p)
+{
+    const size_t row = (size_t)kernel->value_dim * kernel->real;
+    return whole_lines(bytes_times(bytes_times(bytes_times(row, p->batch), p->heads), p->n_k));
+}
+
+static void set_corrected(struct call *call, unsigned char *at)
+{
+    const struct attn_problem *const p = &call->p;
+    const int64_t row = call->kernel->value_dim;
+    struct place *const place = &call->array[call->kernel->corrected];
+    place->at = at;
+    place->strides = (struct attn_strides){p->heads * p->n_k * row, p->n_k * row, row};
+}
+
+/* Returns whether the kernel has a program that computes corrected values before forward. */
+static int corrects(const struct kernel *kernel)
+{
+    return kernel->corrected >= 0;
+}
+
+ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct attn_problem *p,
+                                       const struct attn_problem *sums)
+{
+    size_t bytes = kernel->prefix_row && sums ? attn_call_prefix_bytes(kernel, sums) : 0;
+    bytes = bytes_plus(bytes, attn_call_tiles_bytes(kernel, p));
+    return corrects(kernel) ? bytes_plus(bytes, corrected_bytes(kernel, p)) : bytes;
+}
+
+/* Returns the largest workspace of a thread in bytes, for forward and what it computes first. */
+static size_t max_bytes(const struct kernel *kernel, int64_t n_k)
+{
+    static const enum program_role roles[] = {RUN_TERMS, RUN_CORRECT};
+    size_t bytes = attn_call_max_bytes(kernel, RUN_FORWARD, n_k);
+    for (size_t k = 0; k < sizeof roles / sizeof *roles; k++)
+        if (attn_call_max_bytes(kernel, roles[k], INT64_MAX) > bytes)
+            bytes = attn_call_max_bytes(kernel, roles[k], INT64_MAX);
+    return bytes;
+}
+
+/* Returns whether all programs for n_k keys compute the prefix sums that they read, so that the workspace has none. */
+static int own_sums(const struct kernel *kernel, int64_t n_k)
+{
+    return attn_call_program(kernel, RUN_FORWARD, 0, n_k, 0, 0)->own_sums &&
+           attn_call_program(kernel, RUN_FORWARD, 0, n_k, MANY_ROWS, 0)->own_sums &&
+           attn_call_program(kernel, RUN_FORWARD, 0, n_k, kernel->by_heads ? MANY_HEADS : MANY_ROWS, 0)->own_sums;
+}
+
+/* Returns the number of keys that the workspace of forward serves. */
+static int64_t keys_served(const struct kernel *kernel, const struct attn_problem *p)
+{
+    return kernel->key_sums && p->earlier_sums ? INT64_MAX : p->n_k;
+}
+
+/* Returns what attn_call_shared_bytes returns for forward. There is room for the prefix sums of each call with fewer
+   keys, and at most as many queries as keys. */
+static size_t forward_bytes(const struct kernel *kernel, const struct attn_problem *problem)
+{
+    const int64_t keys = attn_call_after_keys(kernel, problem) ? 0 : keys_served(kernel, problem);
+    if (!kernel->prefix_row) return attn_call_shared_bytes(kernel, problem, NULL);
+    if (!own_sums(kernel, keys)) return attn_call_shared_bytes(kernel, problem, problem);
+    struct attn_problem sums = *problem;
+    sums.n_k = -1;
+    for (int64_t from = 0, next; from <= problem->n_k && from < INT64_MAX; from = next) {
+        next = attn_call_next_length(kernel, from);
+        if (!own_sums(kernel, from)) sums.n_k = max(sums.n_k, min(problem->n_k, next - 1));
+    }
+    sums.n_q = min(sums.n_q, sums.n_k);
+    return attn_call_shared_bytes(kernel, problem, sums.n_k < 0 ? NULL : &sums);
+}
+
+ATTN_API size_t attn_call_workspace(const struct kernel *kernel, const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    const size_t threads = bytes_times(max_bytes(kernel, keys_served(kernel, problem)),
+                                       attn_call_threads_served(problem)),
+                 bytes = bytes_plus(forward_bytes(kernel, problem), threads);
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
+/* ---- calls without keys ---- */
+
+ATTN_API void attn_call_clear_rows(const struct call *call, const struct place *place, int64_t elements)
+{
+    const struct attn_problem *const p = &call->p;
+    const size_t element = call->kernel->element;
+    unsigned char *const rows = (unsigned char *)place->at;
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t h = 0; h < p->heads; h++)
+            for (int64_t i = 0; i < p->n_q; i++)
+                memset(rows + (size_t)(b * place->strides.batch + h * place->strides.head + i * place->strides.row) *
+                                  element,
+                       0, (size_t)elements * element);
+}
+
+/* Writes the statistics of rows that see no key. */
+static void clear_statistics(const struct call *call, const struct place *place, enum attn_dtype dtype)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct attn_strides *const s = &place->strides;
+    const double none = call->kernel->statistics == ATTN_LOGARITHMS ? -HUGE_VAL : 0;
+    for (int64_t row = 0; place->at && row < p->batch * p->heads * p->n_q; row++) {
+        const int64_t at = row / p->n_q / p->heads * s->batch + row / p->n_q % p->heads * s->head +
+                           row % p->n_q * s->row;
+        if (dtype == ATTN_F64)
+            ((double *)place->at)[at] = none;
+        else
+            ((float *)place->at)[at] = (float)none;
+    }
+}
+
+/* Computes the rows of a call without keys, which loops over chunks of keys do not reach. */
+static void compute_without_keys(const struct call *call)
+{
+    const struct kernel *const kernel = call->kernel;
+    for (int k = 0; k < kernel->arrays; k++) {
+        const struct array *const a = &kernel->array[k];
+        if (a->origin == FROM_ARGUMENT && a->access[ENTRY_FORWARD] > ACCESS_READ)
+            attn_call_clear_rows(call, &call->array[k], kernel->value_dim);
+        if (a->origin == FROM_PROBLEM) clear_statistics(call, &call->array[k], a->dtype);
+    }
+}
+
+/* ---- sums over keys ---- */
+
+/* Returns the program that reads and adds to sums over all keys. */
+static const struct program *program_of_sums(const struct kernel *kernel)
+{
+    return attn_call_program(kernel, RUN_FORWARD, 0, INT64_MAX, MANY_ROWS, 0);
+}
+
+/* Returns the tasks of a key/value head of this program. */
+static int64_t tasks_of_sums(const struct attn_problem *p, const struct program *program)
+{
+    return program->tile == 0 ? 1 : p->heads / max(p->kv_heads, 1);
+}
+
+ATTN_API size_t attn_call_key_sums(const struct kernel *kernel, const struct attn_problem *problem)
+{
+    struct call call;
+    if (attn_call_begin(&call, kernel, problem, NULL, NULL, ENTRY_FORWARD, 1)) return 0;
+    const struct program *const program = program_of_sums(kernel);
+    const size_t of_head = (size_t)(tasks_of_sums(problem, program) * program->outer_bytes),
+                 bytes = bytes_times(bytes_times(of_head, problem->kv_heads), problem->batch);
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
+/* ---- forward ---- */
+
+/* Computes what forward reads: the tables of masks, prefix sums, and corrected values. Each thread has the memory
+   `work`. Returns 0 or an error. */
+static int compute_first(struct call *call, const struct program *program, unsigned char *memory, int threads,
+                         unsigned char *work)
+{
+    const struct kernel *const kernel = call->kernel;
+    if (kernel->prefix_row) {
+        const struct program *const terms = attn_call_program_of(kernel, RUN_TERMS);
+        if (!attn_call_runs(terms)) return ATTN_EMACHINE;
+        if (!program->own_sums) {
+            attn_call_set_prefix_sums(call, memory);
+            const int error = attn_call_make_prefix_sums(call, threads, work, attn_call_bytes_a_thread(terms));
+            if (error) return error;
+            memory += attn_call_prefix_bytes(kernel, &call->p);
+        }
+    }
+    if (!corrects(kernel)) return 0;
+    const struct program *const correct = attn_call_program_of(kernel, RUN_CORRECT);
+    if (!attn_call_runs(correct)) return ATTN_EMACHINE;
+    set_corrected(call, memory);
+    return attn_call_run(call, correct, threads, work, attn_call_bytes_a_thread(correct));
+}
+
+/* Gives the call the memory where it saves values for backward. Returns 0 or an error. */
+static int take_saved(struct call *call, const struct attn_problem *problem, const struct program *program)
+{
+    const struct kernel *const kernel = call->kernel;
+    if (!kernel->parts) return 0;
+    const size_t saved = attn_call_saved_bytes(kernel, problem);
+    if (problem->saved && !bytes_fit(saved)) return ATTN_ESIZE;
+    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
+    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (problem->saved && program->saves) attn_call_set_saved(call, (unsigned char *)problem->saved);
+    if (problem->saved) attn_call_set_solution(call, (unsigned char *)problem->saved);
+    return 0;
+}
+
+/* Computes the result, or adds the keys to problem->earlier_sums if `adds`. */
+static int attend(const struct kernel *kernel, const struct attn_problem *problem, const void *params,
+                  const void *const *argument, void *workspace, int adds)
+{
+    struct call call;
+    int error = attn_call_begin(&call, kernel, problem, params, argument, ENTRY_FORWARD, 1), threads = 1;
+    if (error) return error;
+    if (attn_call_too_long(kernel, &call.p)) return ATTN_ELENGTH;
+    if (call.p.batch == 0 || call.p.heads == 0 || (adds ? call.p.n_k == 0 : call.p.n_q == 0)) return 0;
+    if ((!adds && attn_call_misses(&call, ENTRY_FORWARD, ROWS_OF_QUERIES)) ||
+        (call.p.n_k > 0 && attn_call_misses(&call, ENTRY_FORWARD, ROWS_OF_KEYS)))
+        return ATTN_EPOINTER;
+    if (attn_call_shares_arrays(&call, ENTRY_FORWARD)) return ATTN_EPOINTER;
+    error = attn_call_take_params(&call);
+    if (error) return error;
+    unsigned char *const sums = kernel->key_sums ? (unsigned char *)problem->earlier_sums : NULL;
+    const struct program *const program = sums ? program_of_sums(kernel)
+                                               : attn_call_program(kernel, RUN_FORWARD, 0,
+                                                                   attn_call_keys(kernel, &call.p),
+                                                                   attn_call_rows_of(kernel, &call.p), call.p.n_q);
+    if (!attn_call_runs(program)) return ATTN_EMACHINE;
+    if (program->in_keys && !sums && attn_call_after_keys(kernel, &call.p)) return ATTN_ELENGTH;
+    if ((uintptr_t)sums % 64) return ATTN_EALIGN;
+    if (sums) {
+        call.outer = sums;
+        call.outer_tasks = tasks_of_sums(&call.p, program);
+        call.outer_head = call.outer_tasks * program->outer_bytes;
+        call.gives = call.only_sums = adds;
+    }
+    const size_t shared = attn_call_shared_bytes(kernel, &call.p, program->own_sums ? NULL : &call.p);
+    error = attn_call_take_workspace(problem, workspace, shared, max_bytes(kernel, keys_served(kernel, problem)),
+                                     &threads);
+    if (error) return error;
+    error = take_saved(&call, problem, program);
+    if (error) return error;
+    unsigned char *const work = (unsigned char *)workspace + shared;
+    if (kernel->delta && call.p.n_k == 0) compute_without_keys(&call);
+    struct mask_tiles tables[MAX_MASKS];
+    error = attn_call_make_tiles(&call, tables, work - attn_call_tiles_bytes(kernel, &call.p), threads);
+    if (error) return error;
+    if (program->by_heads) attn_call_heads_as_queries(&call);
+    error = compute_first(&call, program, (unsigned char *)workspace, threads, work);
+    return error ? error : attn_call_run(&call, program, threads, work, attn_call_bytes_a_thread(program));
+}
+
+ATTN_API int attn_call_forward(const struct kernel *kernel, const struct attn_problem *problem, const void *params,
+                               const void *const *argument, void *workspace)
+{
+    return attend(kernel, problem, params, argument, workspace, 0);
+}
+
+ATTN_API int attn_call_add_key_sums(const struct kernel *kernel, const struct attn_problem *problem, const void *params,
+                                    const void *const *argument, void *workspace)
+{
+    if (!problem || !problem->earlier_sums) return ATTN_EPOINTER;
+    return attend(kernel, problem, params, argument, workspace, 1);
+}

@@ -1,0 +1,147 @@
+/* Prefix sums: sums of terms up to the position of a query or key, such as the logarithms of a decay. */
+#include "call.h"
+
+/* Adds x to high + low. `low` is the rounding error of `high`. */
+INLINE void add_to_sum(double *high, double *low, double x)
+{
+    const double sum = *high + x, added = sum - *high;
+    *low += (*high - (sum - added)) + (x - added);
+    *high = sum;
+}
+
+INLINE void *at_of(const struct call *call, enum prefix_array array)
+{
+    return call->array[call->kernel->prefix[array]].at;
+}
+
+/* Returns whether each query is at the position of a key, so that queries need no arrays. */
+static int queries_at_keys(const struct kernel *kernel, const struct attn_problem *p)
+{
+    return !p->query_start && !(kernel->decay_parts && p->query_decay) && p->n_q <= p->n_k;
+}
+
+#define REAL float
+#define R(name) name##_f32
+#include "sums_of_real.h"
+#undef REAL
+#undef R
+#define REAL double
+#define R(name) name##_f64
+#include "sums_of_real.h"
+#undef REAL
+#undef R
+
+ATTN_API struct program attn_call_sums(const struct kernel *kernel, enum sums_task task)
+{
+    static void (*const rows[][2])(const struct call *, int64_t, unsigned char *) = {
+        [SUMS_ADD_TERMS] = {add_terms_f32, add_terms_f64},
+        [SUMS_CONTINUE] = {continue_sums_f32, continue_sums_f64},
+        [SUMS_ADD_GRADIENTS] = {add_gradients_f32, add_gradients_f64},
+        [SUMS_TOTAL_GRADIENTS] = {total_gradients_f32, total_gradients_f64},
+        [SUMS_WRITE_GRADIENTS] = {write_gradients_f32, write_gradients_f64},
+        [SUMS_TAKE_GRADIENTS] = {take_gradients_f32, take_gradients_f64}};
+    return (struct program){
+        .rows = rows[task][kernel->real == 8], .tile = -1, .of_token = task == SUMS_CONTINUE ? 0 : 8};
+}
+
+ATTN_API void attn_call_begin_sums_again(const struct kernel *kernel, struct sum_rows rows, int64_t sequences,
+                                         int64_t n)
+{
+    (kernel->real == 8 ? begin_sums_again_f64 : begin_sums_again_f32)(kernel, &rows, sequences, n);
+}
+
+ATTN_API void attn_call_add_sums(const struct kernel *kernel, struct sum_rows to, int64_t first, int64_t n,
+                                 struct sum_rows from, int64_t row)
+{
+    (kernel->real == 8 ? add_sums_f64 : add_sums_f32)(kernel, &to, first, n, &from, row);
+}
+
+/* Returns the bytes of an array with a row per position and head. */
+ATTN_API size_t attn_call_prefix_rows(const struct kernel *kernel, const struct attn_problem *p, int64_t n)
+{
+    const size_t row = (size_t)kernel->prefix_row * kernel->real;
+    return whole_lines(bytes_times(bytes_times(bytes_times(row, p->batch), p->heads), n));
+}
+
+/* Returns the number of rows of a head's sums. With outer sums, row -1 is the one before the first token. */
+ATTN_API int64_t attn_call_rows_of_sums(const struct kernel *kernel, const struct attn_problem *p)
+{
+    return kernel->outer ? min(p->n_k, INT64_MAX - 1) + 1 : p->n_k;
+}
+
+/* Returns the bytes of the prefix sums and of their low parts. */
+ATTN_API size_t attn_call_prefix_bytes(const struct kernel *kernel, const struct attn_problem *p)
+{
+    return bytes_times(bytes_plus(attn_call_prefix_rows(kernel, p, p->n_q),
+                                  attn_call_prefix_rows(kernel, p, attn_call_rows_of_sums(kernel, p))),
+                       2);
+}
+
+static void set_place(struct call *call, enum prefix_array array, void *at, struct attn_strides strides)
+{
+    struct place *const place = prefix_place(call, array);
+    place->at = at;
+    place->strides = strides;
+}
+
+/* Sets the places of the prefix sums, which begin at `at`. */
+ATTN_API void attn_call_set_prefix_sums(struct call *call, unsigned char *at)
+{
+    const struct kernel *const kernel = call->kernel;
+    const struct attn_problem *const p = &call->p;
+    const int64_t rows = attn_call_rows_of_sums(kernel, p), row = kernel->prefix_row,
+                  bytes = row * (int64_t)kernel->real;
+    const size_t of_queries = attn_call_prefix_rows(kernel, p, p->n_q),
+                 of_keys = attn_call_prefix_rows(kernel, p, rows);
+    const struct attn_strides queries = {p->heads * p->n_q * row, p->n_q * row, row},
+                              keys = {p->heads * rows * row, rows * row, row};
+    unsigned char *const key = at + 2 * of_queries + (kernel->outer ? bytes : 0), *const key_low = key + of_keys;
+    set_place(call, PREFIX_OF_KEY, key, keys);
+    set_place(call, PREFIX_OF_KEY_LOW, key_low, keys);
+    set_place(call, PREFIX_OF_CHUNK, key, keys);
+    set_place(call, PREFIX_OF_CHUNK_LOW, key_low, keys);
+    if (queries_at_keys(kernel, p)) {
+        set_place(call, PREFIX_OF_QUERY, key + (p->n_k - p->n_q) * bytes, keys);
+        set_place(call, PREFIX_OF_QUERY_LOW, key_low + (p->n_k - p->n_q) * bytes, keys);
+        return;
+    }
+    set_place(call, PREFIX_OF_QUERY, at, queries);
+    set_place(call, PREFIX_OF_QUERY_LOW, at + of_queries, queries);
+}
+
+/* Computes the prefix sums of a call. Each thread has `bytes` bytes of the workspace `work`. */
+ATTN_API int attn_call_make_prefix_sums(struct call *call, int threads, unsigned char *work, size_t bytes)
+{
+    const struct program sums = attn_call_sums(call->kernel, SUMS_ADD_TERMS);
+    const int64_t n_q = call->p.n_q;
+    call->p.n_q = call->p.n_k; /* one term for each key */
+    const int error = attn_call_run(call, attn_call_program_of(call->kernel, RUN_TERMS), threads, work, bytes);
+    call->p.n_q = n_q;
+    return error ? error : attn_call_run(call, &sums, threads, work, bytes);
+}
+
+/* Member decay_sums of struct attn_kernel. */
+ATTN_API int attn_call_decay_sums(const struct kernel *kernel, const struct attn_problem *problem, const void *params,
+                                  double *sums, void *workspace)
+{
+    if (!problem || !sums) return ATTN_EPOINTER;
+    struct attn_problem keys = *problem;
+    struct call call;
+    keys.query_start = NULL;
+    keys.query_decay = NULL;
+    int error = attn_call_begin(&call, kernel, &keys, params, NULL, ENTRY_FORWARD, 1), threads = 1;
+    if (error || call.p.batch == 0 || call.p.heads == 0 || call.p.n_k == 0) return error;
+    error = attn_call_take_params(&call);
+    if (error) return error;
+    const size_t shared = attn_call_shared_bytes(kernel, &call.p, &call.p);
+    const struct program *const terms = attn_call_program_of(kernel, RUN_TERMS);
+    if (!attn_call_runs(terms)) return ATTN_EMACHINE;
+    const size_t corrects = attn_call_max_bytes(kernel, RUN_CORRECT, INT64_MAX);
+    const size_t bytes = corrects > attn_call_bytes_a_thread(terms) ? corrects : attn_call_bytes_a_thread(terms);
+    error = attn_call_take_workspace(problem, workspace, shared, bytes, &threads);
+    if (error) return error;
+    attn_call_set_prefix_sums(&call, (unsigned char *)workspace);
+    error = attn_call_make_prefix_sums(&call, threads, (unsigned char *)workspace + shared, bytes);
+    if (!error) (kernel->real == 8 ? write_sums_f64 : write_sums_f32)(&call, sums);
+    return error;
+}
