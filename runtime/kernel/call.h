@@ -20,7 +20,7 @@
 #include <sched.h>
 #endif
 
-enum { MAX_ARRAYS = 128, MAX_REMEMBERED = 8, MASK_AXES = 2, NO_ARRAY = 255 };
+enum { MAX_ARRAYS = 128, MAX_REMEMBERED = 8, MASK_AXES = 2, NO_ARRAY = 255, SHARED_GRADIENTS = 2 };
 
 /* ---- a call ---- */
 
@@ -102,6 +102,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     /* progress[head][1 + tile] is n if the tile has added to positions 0 to n - 1. `progress` is NULL if one thread
        computes all tiles of a head. tiles: the tiles of a head */
     int64_t *progress, tiles;
+    const struct place *shared; /* in backward, if heads share heads: the caller's places of kernel->shared_gradient */
     struct place array[MAX_ARRAYS]; /* those of the kernel's table; copy_call copies no others */
 };
 
@@ -236,7 +237,8 @@ struct array {
     int of_sequences; /* integers of each sequence, which are not an array of `arrays`: the elements of a sequence are
                          those of the axes after the first one */
     int mask;         /* 1 + the number of the table of its tiles, or 0 */
-    /* FROM_LEFT. The bytes are those of `shape`, of size(real) each, if the call has one of the arrays `wanted`.
+    /* FROM_LEFT. It has elements of size kernel->real. It has a place if the call has one of the arrays `wanted`. NULL:
+       it has no memory
        - linear: the linear form leaves it. Arrays of the two forms share memory
        - whole: the number of the gradient that sums it over query heads, or 0. If all heads are apart, it is that array
        - sums: it has a row for each key and key/value head, or query head with `whole` */
@@ -286,6 +288,9 @@ struct kernel {
     int parts, saved, row_sums, solution, by_heads; /* by_heads: it has programs of FORM_HEADS */
     int64_t row_of_sums;                            /* the elements of all arrays FROM_SUMS for a query */
     const uint8_t *sums_wanted;
+    /* `shares`: the numbers of the gradients of queries and of keys. They have head_dim elements, and several heads may
+       share a head of them */
+    uint8_t shared_gradient[SHARED_GRADIENTS];
     /* A state:
        - carried: it has sums over chunks; solves: and the solution for the keys after them
        - by_capacity: it stores all keys; read_back, read_first: the numbers of last and first keys that it stores
