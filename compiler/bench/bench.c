@@ -250,7 +250,7 @@ static bool prepare(struct running *r, int point, int entry)
                                             .n_q = at->length,
                                             .n_k = at->length,
                                             .threads = at->threads};
-    if (b->o->decode) call_extends(&p->call, at->length, decode_tokens(unit), unit->read_back < 0);
+    if (b->o->decode) call_extends(&p->call, at->length, decode_tokens(unit), unit->kernel.read_back < 0);
     result->workspace = call_workspace(&p->call);
     result->saved = p->call.kind == CALL_FORWARD || b->o->decode ? 0 : kernel->saved(&p->call.problem);
     double bytes = call_lacks(&p->call), free_bytes = FREE_SHARE * (double)machine_memory();

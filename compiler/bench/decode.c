@@ -10,16 +10,15 @@
    and values. */
 static const struct compilation *carried(const struct unit *p)
 {
-    for (int k = 0; k < p->extends; k++)
-        if (p->extend[k].target == unit_target_here(p)) return p->extend[k].c;
-    return NULL;
+    const struct version *const v = versions_find(&p->kernel.of[STEP_EXTEND], unit_target_here(p), 0);
+    return v ? v->c : NULL;
 }
 
 int64_t decode_tokens(const struct unit *p)
 {
     const struct compilation *sums = carried(p);
     if (sums && sums->state.chunk > 0) return sums->state.chunk;
-    return p->read_back < 0 ? DECODE_TOKENS : DECODE_TOKENS_OF_WINDOW;
+    return p->kernel.read_back < 0 ? DECODE_TOKENS : DECODE_TOKENS_OF_WINDOW;
 }
 
 /* Returns the bytes of all parameters that have no element per position. */
@@ -49,9 +48,9 @@ static void count_sums(const struct unit *p, const struct compilation *c, const 
     result->unit = parts_unit(&run, &result->on_units);
     result->counts.exact = true;
     result->read = (double)size->batch *
-                   (tasks * (double)c->loops->kept + (double)size->kv_heads *
-                                                         ((double)p->read_back + (double)(c->state.chunk + 1) / 2) *
-                                                         (double)spec_pair_bytes(p->spec));
+                   (tasks * (double)c->loops->kept +
+                    (double)size->kv_heads * ((double)p->kernel.read_back + (double)(c->state.chunk + 1) / 2) *
+                        (double)spec_pair_bytes(p->spec));
     result->roofline.work = (double)size->batch * heads * linear_cost(c);
     result->reach = (double)size->n_k * heads * linear_cost(c);
 }
@@ -60,13 +59,11 @@ static void count_sums(const struct unit *p, const struct compilation *c, const 
 static void count_keys(const struct bench *b, const struct unit *p, const struct problem_size *size, int threads,
                        struct bench_result *result)
 {
-    int64_t rows;
     const struct target *target = unit_target_here(p);
-    const struct compilation *few = unit_extend_few(p, target, size->n_k, &rows);
-    if (size->members > rows) few = NULL;
-    if (heads_are_many(size) && unit_extend_heads(p, target, size->n_k)) few = unit_extend_heads(p, target, size->n_k);
-    const struct compilation *form = few ? unit_extend_quadratic(p, target) : unit_extend_choice(p, target, size->n_k),
-                             *runs = few ? few : form;
+    const struct version *const v = versions_find(unit_attending(p), target, size->n_k);
+    const struct compilation *few = size->members <= v->few_rows ? v->few : NULL;
+    if (heads_are_many(size) && v->heads) few = v->heads;
+    const struct compilation *form = few ? unit_extend_quadratic(p, target) : v->c, *runs = few ? few : form;
     const struct call_parts counted = {form, &form, 1}, run = {runs, &runs, 1};
     count_parts(&counted, size, b->request.document, threads, machine_cache(), &result->counts, &result->roofline);
     result->form = compilation_form(runs);

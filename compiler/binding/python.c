@@ -51,16 +51,16 @@ static const char *element(enum dtype dtype)
    none. */
 static const struct kernel_array *next_param(const struct unit *p, int *from)
 {
-    while (*from < p->arrays->count)
-        if (p->arrays->array[(*from)++].place == PLACE_PARAMS) return &p->arrays->array[*from - 1];
+    while (*from < p->kernel.arrays->count)
+        if (p->kernel.arrays->array[(*from)++].place == PLACE_PARAMS) return &p->kernel.arrays->array[*from - 1];
     return NULL;
 }
 
 /* Like next_param, for the inputs of an entry point. */
 static const struct kernel_array *next_input(const struct unit *p, enum entry entry, int *from)
 {
-    while (*from < p->arrays->count) {
-        const struct kernel_array *const a = &p->arrays->array[(*from)++];
+    while (*from < p->kernel.arrays->count) {
+        const struct kernel_array *const a = &p->kernel.arrays->array[(*from)++];
         if (a->place == PLACE_ARGUMENT && a->access[entry] == ACCESS_READ) return a;
     }
     return NULL;
@@ -80,8 +80,8 @@ static const char *input_names(const struct unit *p, enum entry entry)
 static const char *given_names(const struct unit *p, enum entry entry)
 {
     const char *names = "";
-    for (int k = 0; k < p->arrays->count; k++) {
-        const struct kernel_array *const a = &p->arrays->array[k];
+    for (int k = 0; k < p->kernel.arrays->count; k++) {
+        const struct kernel_array *const a = &p->kernel.arrays->array[k];
         if ((a->place != PLACE_ARGUMENT && a->place != PLACE_WITHIN) || a->access[entry] != ACCESS_READ) continue;
         names = arena_printf(p->arena, "%s%s%s", names, *names ? ", " : "",
                              a->place == PLACE_WITHIN ? "None" : a->member);
@@ -184,7 +184,7 @@ static void describe_inputs(const struct unit *p, struct text *out)
 /* Returns the shape of an argument, such as "B, H, n_q, 64". */
 static const char *shape_of(const struct unit *p, int array)
 {
-    return array_shape_text(p->arena, &p->arrays->array[array], ", ");
+    return array_shape_text(p->arena, &p->kernel.arrays->array[array], ", ");
 }
 
 static bool has_statistics(const struct unit *p)
@@ -222,24 +222,26 @@ static void add_forward(const struct unit *p, struct text *out)
 {
     const struct spec *spec = p->spec;
     const char *const inputs = input_names(p, ENTRY_FORWARD);
-    const int result = kernel_array_of(p->arrays, QUANTITY_RESULT);
+    const int result = kernel_array_of(p->kernel.arrays, QUANTITY_RESULT);
     int from = 0;
     const bool any = next_param(p, &from) != NULL;
     text_add(out, "\n\ndef forward(%s, *", inputs);
     add_keywords(p, out);
-    text_add(out, ", out=None, %s%sthreads=0):\n    \"\"\"Attention of %s.\n\n", p->backwards ? "saved=None, " : "",
-             has_statistics(p) ? "statistics=False, " : "", spec->name);
+    text_add(out, ", out=None, %s%sthreads=0):\n    \"\"\"Attention of %s.\n\n",
+             p->kernel.of[STEP_BACKWARD].count ? "saved=None, " : "", has_statistics(p) ? "statistics=False, " : "",
+             spec->name);
     describe_inputs(p, out);
     text_add(out, "    out: [%s], overwritten if given, else allocated; it may not overlap the other arrays\n",
              shape_of(p, result));
     describe_parameters(p, out);
-    if (p->backwards) text_add(out, "    saved: a Saved() that stores the values of each row that backward() needs\n");
+    if (p->kernel.of[STEP_BACKWARD].count)
+        text_add(out, "    saved: a Saved() that stores the values of each row that backward() needs\n");
     if (has_statistics(p))
         text_add(
             out,
             "    statistics: True, or an array [%s] that is overwritten: returns Outputs(out, statistics), a named "
             "tuple, with %s of each row\n",
-            shape_of(p, kernel_array_find(p->arrays, "statistics")),
+            shape_of(p, kernel_array_find(p->kernel.arrays, "statistics")),
             spec_has_logarithms(spec) ? "the logarithm of the denominator" : "the denominator");
     text_add(
         out,
@@ -254,7 +256,7 @@ static void add_forward(const struct unit *p, struct text *out)
         "    The output of a query that sees no key is 0. Returns out.\n    \"\"\"\n    return _loaded().forward(%s, ",
         given_names(p, ENTRY_FORWARD));
     add_given(p, out);
-    text_add(out, ", out, threads%s%s)\n", p->backwards ? ", saved" : "",
+    text_add(out, ", out, threads%s%s)\n", p->kernel.of[STEP_BACKWARD].count ? ", saved" : "",
              has_statistics(p) ? ", statistics=statistics" : "");
 }
 
@@ -262,14 +264,14 @@ static void add_forward(const struct unit *p, struct text *out)
 static void add_gradients(const struct unit *p, const char *format, struct text *out)
 {
     const char *comma = "";
-    for (int k = 0; k < p->arrays->count; k++) {
-        const struct kernel_array *const a = &p->arrays->array[k];
+    for (int k = 0; k < p->kernel.arrays->count; k++) {
+        const struct kernel_array *const a = &p->kernel.arrays->array[k];
         if (a->access[ENTRY_BACKWARD] != ACCESS_WANTED || a->place == PLACE_WITHIN) continue;
         text_add(out, "%s", comma);
         const char *const name = a->place != PLACE_GRADIENTS
                                      ? a->member
                                      : arena_printf(p->arena, "d%s",
-                                                    view_python_argument(p, &p->arrays->array[a->gradient_of]));
+                                                    view_python_argument(p, &p->kernel.arrays->array[a->gradient_of]));
         for (const char *c = format; *c; c++) {
             if (*c == '@')
                 text_add(out, "%s", name);
@@ -283,9 +285,9 @@ static void add_gradients(const struct unit *p, const char *format, struct text 
 static void add_backward(const struct unit *p, struct text *out)
 {
     const char *const inputs = input_names(p, ENTRY_BACKWARD);
-    const int result = kernel_array_of(p->arrays, QUANTITY_RESULT),
-              of[] = {kernel_array_of(p->arrays, QUANTITY_QUERY),
-                      kernel_array_of(p->arrays, p->spec->values_are_keys ? QUANTITY_KEY : QUANTITY_VALUE)};
+    const int result = kernel_array_of(p->kernel.arrays, QUANTITY_RESULT),
+              of[] = {kernel_array_of(p->kernel.arrays, QUANTITY_QUERY),
+                      kernel_array_of(p->kernel.arrays, p->spec->values_are_keys ? QUANTITY_KEY : QUANTITY_VALUE)};
     text_add(out, "\n\ndef backward(%s, *", inputs);
     add_keywords(p, out);
     text_add(out, ", saved=None, wanted=None, ");
@@ -294,14 +296,15 @@ static void add_backward(const struct unit *p, struct text *out)
              ", threads=0):\n    \"\"\"Gradients of forward(), from the gradient with respect to its output.\n\n"
              "    %s: as for forward()\n    out: [%s], the output of forward() for them\n"
              "    dout: [%s], the gradient with respect to out\n",
-             input_names(p, ENTRY_FORWARD), shape_of(p, result), shape_of(p, kernel_gradient_of(p->arrays, result)));
+             input_names(p, ENTRY_FORWARD), shape_of(p, result),
+             shape_of(p, kernel_gradient_of(p->kernel.arrays, result)));
     describe_parameters(p, out);
     text_add(
         out,
         "    saved: the Saved() that forward() filled; without it the values are computed again, with the same bits\n"
         "    wanted: names of the gradients to compute, as in (\"%s\", \"%s\"); None for all\n    ",
-        p->arrays->array[kernel_gradient_of(p->arrays, of[0])].name,
-        p->arrays->array[kernel_gradient_of(p->arrays, of[1])].name);
+        p->kernel.arrays->array[kernel_gradient_of(p->kernel.arrays, of[0])].name,
+        p->kernel.arrays->array[kernel_gradient_of(p->kernel.arrays, of[1])].name);
     add_gradients(p, "@", out);
     text_add(out,
              ": the gradients with respect to these arrays, of the same shapes, overwritten if given, else allocated;\n"
@@ -395,7 +398,7 @@ static const char load_function
 void emit_python(const struct unit *p, struct text *out)
 {
     const struct spec *spec = p->spec;
-    const char *const runtime = p->standalone ? "" : " $(pkg-config --cflags --libs attnrt)";
+    const char *const runtime = p->kernel.standalone ? "" : " $(pkg-config --cflags --libs attnrt)";
     text_add(out, "\"\"\"%s.py, made by attnc %s: ", spec->name, ATTNC_VERSION);
     add_docstring(out, p->command);
     text_add(out, " --emit py\n\n");
@@ -412,13 +415,15 @@ void emit_python(const struct unit *p, struct text *out)
         "    cc -O2 -shared -fPIC -fopenmp %s.c -o lib%s.so%s -lm\n\n"
         "Needs only Python's standard library; NumPy allocates the output if q is not a tensor.\n\"\"\"\n\n",
         input_names(p, ENTRY_FORWARD), spec->name,
-        p->backwards ? arena_printf(p->arena, "; backward(%s) computes its gradients", input_names(p, ENTRY_BACKWARD))
-                     : "",
+        p->kernel.of[STEP_BACKWARD].count
+            ? arena_printf(p->arena, "; backward(%s) computes its gradients", input_names(p, ENTRY_BACKWARD))
+            : "",
         spec->name, spec->name, runtime);
     add_body(p, out);
     text_add(out, "\n\n# ---- this kernel\n\n__all__ = [%s%s\"forward\", \"load\"%s%s]\n\n",
-             p->backwards ? "\"Gradients\", \"Saved\", \"backward\", " : "", has_statistics(p) ? "\"Outputs\", " : "",
-             has_statistics(p) ? ", \"merge\"" : "", takes_tables(p) ? ", \"tiles_of_mask\"" : "");
+             p->kernel.of[STEP_BACKWARD].count ? "\"Gradients\", \"Saved\", \"backward\", " : "",
+             has_statistics(p) ? "\"Outputs\", " : "", has_statistics(p) ? ", \"merge\"" : "",
+             takes_tables(p) ? ", \"tiles_of_mask\"" : "");
     text_add(out, "NAME, VERSION, DTYPE = \"%s\", \"%s\", \"%s\"\nHEAD_DIM, VALUE_DIM = %lld, %lld\n", spec->name,
              ATTNC_VERSION, dtype_name(spec->dtype), (long long)spec->head_dim, (long long)spec->value_dim);
     if (spec->similarity.has_seed)
@@ -431,10 +436,11 @@ void emit_python(const struct unit *p, struct text *out)
              "COMPILE%s)\n",
              spec->values_are_keys ? ", True" : "");
     text_add(out, "%s%s", load_function,
-             p->backwards ? "\n\nGradients = _binding.Gradients\nGradients.__module__ = __name__\n" : "");
+             p->kernel.of[STEP_BACKWARD].count ? "\n\nGradients = _binding.Gradients\nGradients.__module__ = __name__\n"
+                                               : "");
     if (spec->similarity.has_seed && spec->dropout > 0) text_add(out, "\n_binding.own_seed = SEED\n");
     add_forward(p, out);
     if (has_statistics(p)) add_merge(out);
     if (takes_tables(p)) add_tiles_of_mask(out);
-    if (p->backwards) add_backward(p, out);
+    if (p->kernel.of[STEP_BACKWARD].count) add_backward(p, out);
 }

@@ -48,7 +48,7 @@ static enum status write_output(const struct options *o, const struct unit *p, e
     case OUTPUT_c: text_append(out, p->source.data, p->source.length); break;
     case OUTPUT_h: text_append(out, p->header.data, p->header.length); break;
     case OUTPUT_graph: graph_print(p->graph, out); break;
-    case OUTPUT_loops: loops_print(p->compilation[0]->loops, out); break;
+    case OUTPUT_loops: loops_print(p->kernel.compilation[0]->loops, out); break;
     case OUTPUT_dot: emit_dot_file(p, out); break;
     case OUTPUT_json:
         if (emit_json(p, out)) break;

@@ -134,9 +134,9 @@ static void explain_states(const struct compilation *c)
 /* Prints the maximum number of rows for the version for few queries. It may depend on the number of keys. */
 static void explain_few(const struct unit *p)
 {
-    const struct version *v = p->version, *first = NULL, *last = NULL;
+    const struct version *v = p->kernel.of[STEP_FORWARD].version, *first = NULL, *last = NULL;
     struct text more = {0};
-    for (int k = 0; k < p->versions && v[k].target == v[0].target; k++) {
+    for (int k = 0; k < p->kernel.of[STEP_FORWARD].count && v[k].target == v[0].target; k++) {
         const int64_t rows = v[k].few ? v[k].few_rows : 0, chunk = v[k].few ? keys_of_chunk(v[k].few) : 0;
         if (!first && !v[k].few) continue;
         if (first && (rows != (last->few ? last->few_rows : 0) || (rows && chunk != keys_of_chunk(first->few))))
@@ -159,12 +159,17 @@ static void explain_few(const struct unit *p)
     text_free(&more);
 }
 
+static bool fades(const struct versions *list)
+{
+    for (const struct version *v = NULL; versions_next(list, &v);)
+        if (emit_faded_loops(v->c)) return true;
+    return false;
+}
+
 /* Says whether tiles are skipped because of a decay. */
 static void explain_faded(const struct unit *p)
 {
-    bool forward = false, backward = false;
-    for (int k = 0; k < p->versions; k++) forward |= p->version[k].c && emit_faded_loops(p->version[k].c);
-    for (int k = 0; k < p->backwards; k++) backward |= p->backward[k].c && emit_faded_loops(p->backward[k].c);
+    const bool forward = fades(&p->kernel.of[STEP_FORWARD]), backward = fades(&p->kernel.of[STEP_BACKWARD]);
     if (!forward && !backward) return;
     printf("  skips tiles that the decay empties, in %s: if no weight of a tile can be more than 2^-%d / n_k of its\n"
            "  query's sum, by the norms of its queries and keys; 'schedule: {faded: 0}' computes them\n",
@@ -195,7 +200,7 @@ static void explain_powers(const struct unit *p, const struct compilation *c)
 /* Prints what dropout does, and what its random numbers cost. */
 static void explain_dropout(const struct unit *p)
 {
-    const struct target *const target = p->compilation[0]->target;
+    const struct target *const target = p->kernel.compilation[0]->target;
     if (p->spec->dropout == 0) return;
     printf("  dropout: drops a weight with probability %g; which takes about %.1f cycles a pair with %s\n",
            p->spec->dropout, random_cycles(target, p->spec->dtype), target->vectors);
@@ -204,9 +209,10 @@ static void explain_dropout(const struct unit *p)
 
 static void explain_algorithm(const struct unit *p)
 {
-    const struct compilation *first = p->compilation[0], *linear = NULL;
-    for (int k = p->compilations - 1; k >= 0; k--)
-        if (p->compilation[k]->program.linear && p->compilation[k]->target == first->target) linear = p->compilation[k];
+    const struct compilation *first = p->kernel.compilation[0], *linear = NULL;
+    for (int k = p->kernel.compilations - 1; k >= 0; k--)
+        if (p->kernel.compilation[k]->program.linear && p->kernel.compilation[k]->target == first->target)
+            linear = p->kernel.compilation[k];
     if (!graph_has_pairs(p->graph)) {
         section("Algorithm: linear by definition");
         printf("  queries are multiplied with sums over all keys, so there are no pairs of queries and keys\n");
@@ -238,8 +244,9 @@ static void explain_algorithm(const struct unit *p)
     printf("  with feature maps and updates of the state, this takes as long as %.0f FLOPs of a matrix product\n",
            linear_cost(linear));
     int64_t from = 0;
-    for (int k = p->versions - 1; k >= 0; k--)
-        if (p->version[k].c == linear) from = p->version[k].from;
+    const struct version *v = NULL;
+    while (versions_next(&p->kernel.of[STEP_FORWARD], &v) && v->c != linear) continue;
+    if (v->c == linear) from = v->from;
     if (!first->program.linear && p->spec->schedules)
         printf("  crossover: the schedule uses the linear form from %lld keys on\n", (long long)from);
     else if (!first->program.linear)
@@ -302,7 +309,7 @@ static void explain_knobs(const struct unit *p)
 {
     section("Knobs of schedule:");
     explain_knobs_of(p, false);
-    if (p->backwards) {
+    if (p->kernel.of[STEP_BACKWARD].count) {
         printf("  backward: knobs of the gradients; by default each part has its own tiles; here are the tiles of the "
                "first part\n");
         explain_knobs_of(p, true);
@@ -318,11 +325,10 @@ static void explain_knobs(const struct unit *p)
         if (backward) print_set(backward);
         printf("%s\n", entry->knobs || backward ? "" : " nothing");
     }
-    for (int k = 0; k < p->versions && p->spec->schedules > 1 && p->version[k].target == p->compilation[0]->target;
-         k++) {
-        const struct compilation *c = p->version[k].c;
-        printf("  from %lld keys on %s runs %s, tiles of %s\n",
-               (long long)(p->version[k].from ? p->version[k].from : 1), c->target->name,
+    for (const struct version *v = NULL; p->spec->schedules > 1 && versions_next(&p->kernel.of[STEP_FORWARD], &v);) {
+        const struct compilation *const c = v->c;
+        if (c->target != p->kernel.compilation[0]->target) continue;
+        printf("  from %lld keys on %s runs %s, tiles of %s\n", (long long)(v->from ? v->from : 1), c->target->name,
                c->program.linear ? "linear" : "quadratic", compilation_tiles(p->arena, c));
     }
 }
@@ -339,11 +345,11 @@ static void explain_loops(const struct compilation *c)
 static void explain_targets(const struct unit *p)
 {
     section("Targets");
-    for (int t = 0; p->compilation[t]; t++)
-        printf("  %-10s %2d-byte vectors, %2d registers, %s%s: tiles of %s\n", p->compilation[t]->target->name,
-               p->compilation[t]->target->vector_bytes, p->compilation[t]->target->registers,
-               compilation_form(p->compilation[t]), compilation_products(p->compilation[t]),
-               compilation_tiles(p->arena, p->compilation[t]));
+    for (int t = 0; p->kernel.compilation[t]; t++)
+        printf("  %-10s %2d-byte vectors, %2d registers, %s%s: tiles of %s\n", p->kernel.compilation[t]->target->name,
+               p->kernel.compilation[t]->target->vector_bytes, p->kernel.compilation[t]->target->registers,
+               compilation_form(p->kernel.compilation[t]), compilation_products(p->kernel.compilation[t]),
+               compilation_tiles(p->arena, p->kernel.compilation[t]));
 }
 
 /* Prints what NAME_workspace and NAME_saved return. */
@@ -356,7 +362,7 @@ static void explain_memory(const struct unit *p, const struct costs *costs)
     for (int k = 0; k < p->default_count; k++)
         printf("  %*s", (int)strlen("workspace on ") + 10,
                arena_printf(p->arena, "workspace on %s", p->defaults[k].target->name));
-    printf("%s\n", p->parts ? "       saved" : "");
+    printf("%s\n", p->kernel.parts ? "       saved" : "");
     for (int n = 0; n < costs->lengths.count; n++) {
         const int64_t length = costs->lengths.length[n];
         const struct problem_size size = {1, 1, 1, length, length};
@@ -364,17 +370,18 @@ static void explain_memory(const struct unit *p, const struct costs *costs)
         for (int k = 0; k < p->default_count; k++)
             printf("  %*lld", (int)strlen("workspace on ") + 10,
                    (long long)unit_workspace(p, p->defaults[k].target, &size, threads));
-        if (p->parts) printf("  %10lld", (long long)unit_saved(p, &size));
+        if (p->kernel.parts) printf("  %10lld", (long long)unit_saved(p, &size));
         printf("\n");
     }
     printf("  NAME_workspace%s these numbers; --threads and --lengths choose other ones%s\n",
-           p->parts ? " and NAME_saved return" : " returns", p->parts ? "; NAME_backward_workspace returns more" : "");
+           p->kernel.parts ? " and NAME_saved return" : " returns",
+           p->kernel.parts ? "; NAME_backward_workspace returns more" : "");
 }
 
 static void explain_pairs(const struct unit *p)
 {
     const struct spec *spec = p->spec;
-    const struct compilation *c = p->compilation[0];
+    const struct compilation *c = p->kernel.compilation[0];
     const long long element = dtype_bytes(spec->dtype), keys = (long long)spec_pair_bytes(spec);
     long long products, scalars;
     count_pair(p->graph, &products, &scalars);
@@ -393,12 +400,12 @@ static void explain_pairs(const struct unit *p)
 /* Prints whether the state stores keys before or after `prepare:`. */
 static void explain_kept_keys(const struct unit *p)
 {
-    if (p->prepares)
+    if (p->kernel.of[STEP_PREPARE].count)
         printf("  keys are prepared once, when they are appended, and stored prepared%s\n",
                p->spec->k_storage ? ", then rounded" : "");
     else if (spec_prepares_keys(p->spec))
         printf("  keys are stored as given, and prepared again for every token that attends to them%s\n",
-               p->extends ? "" : ", because prepared keys are not rounded to 16 bits");
+               p->kernel.of[STEP_EXTEND].count ? "" : ", because prepared keys are not rounded to 16 bits");
 }
 
 /* Returns a phrase for the largest error of an element that is stored in this type. */
@@ -443,8 +450,8 @@ static void explain_storage(const struct unit *p)
 /* Prints the bytes per token of arrays with a row for each key. */
 static void explain_kept_arrays(const struct unit *p)
 {
-    for (int k = 0; k < p->arrays->count; k++) {
-        const struct kernel_array *const a = &p->arrays->array[k];
+    for (int k = 0; k < p->kernel.arrays->count; k++) {
+        const struct kernel_array *const a = &p->kernel.arrays->array[k];
         if (a->place != PLACE_PARAMS || !array_grows(a) || a->role != ROLE_PER_KEY) continue;
         printf("  %s: %lld bytes more for each of these tokens and each sequence%s\n", a->name,
                (long long)dtype_bytes(a->dtype) * (long long)array_row_elements(a),
@@ -457,10 +464,11 @@ static void explain_kept_arrays(const struct unit *p)
 /* Prints what a state needs so that it can be joined with another state of the delta rule. */
 static void explain_foldable(const struct unit *p, long long token)
 {
-    if (!p->foldables) return;
-    const long long more = (long long)(p->foldable[0].c->loops->kept - p->extend[0].c->loops->kept),
-                    chunk = (long long)p->foldable[0].c->state.chunk,
-                    features = (long long)p->extend[0].c->separated.features;
+    const struct compilation *const extend = emission_extend(&p->kernel);
+    if (!p->kernel.of[STEP_FOLDABLE].count) return;
+    const struct compilation *const foldable = p->kernel.of[STEP_FOLDABLE].version[0].c;
+    const long long more = (long long)(foldable->loops->kept - extend->loops->kept),
+                    chunk = (long long)foldable->state.chunk, features = (long long)extend->separated.features;
     printf(
         "  problem.foldable: %lld bytes more, for a matrix of %lld x %lld that maps the sums before the tokens to the "
         "sums after them, and for %lld more tokens; NAME_state_fold can then join states\n",
@@ -470,7 +478,7 @@ static void explain_foldable(const struct unit *p, long long token)
 /* Prints whether the rows of a state may be in pages. */
 static void explain_pages(const struct unit *p)
 {
-    if (p->paged) printf("  or in pages of 16 to 256 tokens, which sequences can share (problem.pages)\n");
+    if (p->kernel.paged) printf("  or in pages of 16 to 256 tokens, which sequences can share (problem.pages)\n");
 }
 
 /* Prints the size of the state for decoding, in bytes per sequence and head. */
@@ -478,17 +486,18 @@ static void explain_state(const struct unit *p)
 {
     if (!(p->spec->emit & EMIT_DECODE)) return;
     const struct spec *const spec = p->spec;
-    const bool one_copy = spec->values_are_keys && !p->attends;
+    const struct compilation *const extend = emission_extend(&p->kernel);
+    const bool one_copy = spec->values_are_keys && !p->kernel.of[STEP_ATTEND].count;
     const long long token = (long long)(dtype_row_bytes(spec_type_of_keys(spec), spec->head_dim) +
                                         (one_copy ? 0 : dtype_row_bytes(spec_type_of_values(spec), spec->value_dim))),
-                    rows = (long long)emit_state_rows(p->read_first, p->read_back,
-                                                      p->extends ? p->extend[0].c->state.chunk : 0, p->folds);
+                    rows = (long long)emit_state_rows(p->kernel.read_first, p->kernel.read_back,
+                                                      extend ? extend->state.chunk : 0, p->kernel.folds);
     section("State");
-    if (p->read_back < 0) {
+    if (p->kernel.read_back < 0) {
         printf("  %lld bytes of key%s for every token, sequence and key/value head, for as many tokens as the "
                "problem's capacity\n",
                token, one_copy ? "" : " and value");
-        if (p->appends)
+        if (p->kernel.of[STEP_APPEND].count)
             printf("  %lld bytes more for the corrected value of every token\n",
                    (long long)dtype_row_bytes(dtype_of_sums(spec->dtype), spec->value_dim));
         explain_pages(p);
@@ -496,17 +505,17 @@ static void explain_state(const struct unit *p)
         explain_kept_arrays(p);
         return;
     }
-    const long long sums = p->extends ? (long long)p->extend[0].c->loops->kept : 0, all = sums + rows * token;
-    if (p->extends)
+    const long long sums = extend ? (long long)extend->loops->kept : 0, all = sums + rows * token;
+    if (extend)
         printf("    %lld bytes of sums%s and the last tokens, up to %lld tokens of %lld bytes", sums,
                graph_find_solve(p->graph) >= 0 ? ", corrected values" : "", rows, token);
-    else if (p->read_first)
-        printf("    the first %lld tokens and the last ones, up to %lld tokens of %lld bytes", (long long)p->read_first,
-               rows, token);
+    else if (p->kernel.read_first)
+        printf("    the first %lld tokens and the last ones, up to %lld tokens of %lld bytes",
+               (long long)p->kernel.read_first, rows, token);
     else
         printf("  the last tokens, up to %lld tokens of %lld bytes", rows, token);
     printf(": %lld bytes for every sequence and %s, however long it is\n", all,
-           p->extends && emit_tasks_over(p->extend[0].c->loops, SIZE_MEMBERS) ? "head" : "key/value head");
+           extend && emit_tasks_over(extend->loops, SIZE_MEMBERS) ? "head" : "key/value head");
     printf("  smaller than all keys and values from %lld tokens on\n", all / token + 1);
     explain_foldable(p, token);
     explain_pages(p);
@@ -517,8 +526,8 @@ static void explain_state(const struct unit *p)
 static void explain_parameters(const struct unit *p)
 {
     bool any = false;
-    for (int k = 0; k < p->arrays->count; k++) {
-        const struct kernel_array *const a = &p->arrays->array[k];
+    for (int k = 0; k < p->kernel.arrays->count; k++) {
+        const struct kernel_array *const a = &p->kernel.arrays->array[k];
         if (a->place != PLACE_PARAMS) continue;
         if (!any) section("Parameters");
         any = true;
@@ -548,8 +557,8 @@ static void explain_ir(const struct unit *p, unsigned emit)
     }
     text_free(&text);
     if (emit & 1U << OUTPUT_loops) {
-        section(arena_printf(p->arena, "Loops for %s", p->compilation[0]->target->name));
-        loops_print(p->compilation[0]->loops, &text);
+        section(arena_printf(p->arena, "Loops for %s", p->kernel.compilation[0]->target->name));
+        loops_print(p->kernel.compilation[0]->loops, &text);
         fputs(text.data, stdout);
     }
     text_free(&text);
@@ -575,7 +584,7 @@ static void explain(const struct unit *p, const struct costs *all, const struct 
     explain_targets(p);
     explain_memory(p, costs);
     explain_expressions(spec);
-    explain_loops(p->compilation[0]);
+    explain_loops(p->kernel.compilation[0]);
     explain_knobs(p);
     explain_parameters(p);
     explain_ir(p, o->emit);

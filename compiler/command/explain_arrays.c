@@ -99,9 +99,9 @@ static void explain_program(struct arena *arena, const struct compilation *c, co
 
 void explain_array(const struct unit *p, const struct kernel_array *a)
 {
-    for (int k = 0; k < p->compilations && a->declared; k++)
-        if (p->compilation[k]->target == p->compilation[0]->target && !p->compilation[k]->reason)
-            explain_program(p->arena, p->compilation[k], a);
+    for (int k = 0; k < p->kernel.compilations && a->declared; k++)
+        if (p->kernel.compilation[k]->target == p->kernel.compilation[0]->target && !p->kernel.compilation[k]->reason)
+            explain_program(p->arena, p->kernel.compilation[k], a);
 }
 
 /* Counts the remembered arrays of a rank, and returns their bytes. */

@@ -27,7 +27,7 @@ struct costs costs_allowed(const struct costs *all, int64_t longest)
 const struct target *costs_target(const struct unit *p, const struct costs *costs)
 {
     const struct target *const here = costs->machine ? unit_target_here(p) : NULL;
-    return here ? here : p->compilation[0]->target;
+    return here ? here : p->kernel.compilation[0]->target;
 }
 
 struct limits limits_of(const struct unit *p, const struct costs *costs)
@@ -106,14 +106,10 @@ static struct cost_row row_of(const struct unit *p, const struct costs *costs, c
                               enum costs_of of, int64_t n)
 {
     const struct target *target = costs_target(p, costs);
-    int64_t rows;
     const bool one = of == ONE_QUERY || of == ONE_TOKEN;
-    const struct compilation *few = of == ONE_TOKEN ? unit_extend_few(p, target, n, &rows)
-                                    : one           ? unit_few(p, target, n, &rows)
-                                                    : NULL,
-                             *forward = few               ? few
-                                        : of == ONE_TOKEN ? unit_extend_choice(p, target, n)
-                                                          : unit_choice(p, target, n),
+    const struct version *const v = versions_find(of == ONE_TOKEN ? unit_attending(p) : &p->kernel.of[STEP_FORWARD],
+                                                  target, n);
+    const struct compilation *few = one ? v->few : NULL, *forward = few ? few : v->c,
                              *whole = !few              ? forward
                                       : of == ONE_TOKEN ? unit_extend_quadratic(p, target)
                                                         : unit_defaults(p)->quadratic;
@@ -151,8 +147,8 @@ static bool print_costs(const struct unit *p, const struct costs *costs, const s
 
 static bool has_few(const struct unit *p)
 {
-    for (int k = 0; k < p->versions; k++)
-        if (p->version[k].few) return true;
+    for (const struct version *v = NULL; versions_next(&p->kernel.of[STEP_FORWARD], &v);)
+        if (v->few) return true;
     return false;
 }
 
@@ -162,7 +158,7 @@ json_t *explain_costs_json(const struct unit *p, const struct costs *costs)
         [ALL_QUERIES] = "forward", [ONE_QUERY] = "one query", [ONE_TOKEN] = "one token", [GRADIENTS] = "backward"};
     const bool has[] = {[ALL_QUERIES] = true,
                         [ONE_QUERY] = has_few(p),
-                        [ONE_TOKEN] = p->attends > 0,
+                        [ONE_TOKEN] = p->kernel.of[STEP_ATTEND].count > 0,
                         [GRADIENTS] = p->spec->emit & EMIT_BACKWARD};
     const struct limits limits = limits_of(p, costs);
     json_t *const list = json_array();
@@ -201,8 +197,9 @@ void explain_costs(const struct unit *p, const struct costs *costs, bool quiet)
             printf("  ! measurements of that peak differed by %.0f%%: this machine is probably busy\n",
                    100 * limits.spread);
     } else {
-        printf("  a core of %s: %.0f FLOPs%s and %.0f bytes of memory a cycle\n", p->compilation[0]->target->name,
-               limits.rates.peak, unit_rate_text(p, costs, limits.rates.units), limits.rates.bandwidth);
+        printf("  a core of %s: %.0f FLOPs%s and %.0f bytes of memory a cycle\n",
+               p->kernel.compilation[0]->target->name, limits.rates.peak, unit_rate_text(p, costs, limits.rates.units),
+               limits.rates.bandwidth);
     }
     printf("  so memory is the limit below %.1f FLOPs of work a byte, if the arrays exceed %lld bytes of cache\n",
            limits.rates.peak / limits.rates.bandwidth, (long long)limits.cache);
@@ -217,8 +214,9 @@ void explain_costs(const struct unit *p, const struct costs *costs, bool quiet)
         printf("  with one query and n keys:\n");
         print_costs(p, costs, &limits, ONE_QUERY);
     }
-    if (p->attends) {
-        printf("  with one token appended to a state of %skeys, n keys in total:\n", p->prepares ? "prepared " : "");
+    if (p->kernel.of[STEP_ATTEND].count) {
+        printf("  with one token appended to a state of %skeys, n keys in total:\n",
+               p->kernel.of[STEP_PREPARE].count ? "prepared " : "");
         print_costs(p, costs, &limits, ONE_TOKEN);
     }
     printf("  - FLOPs: products of the pairs that the mask allows\n"
@@ -242,7 +240,7 @@ void explain_costs(const struct unit *p, const struct costs *costs, bool quiet)
 /* Prints the parts of backward and their gradients. If the parts change with the length, prints both lists. */
 static void explain_parts(const struct unit *p, const struct costs *costs)
 {
-    const struct target *target = p->compilation[0]->target;
+    const struct target *target = p->kernel.compilation[0]->target;
     const char *last = NULL;
     for (int k = 0; k < costs->lengths.count; k++) {
         const int64_t n = costs->lengths.length[k];

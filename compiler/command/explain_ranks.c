@@ -93,8 +93,8 @@ static struct shared shared_of(const struct unit *p, const struct costs *costs)
         s.limits.rates.units *= NOMINAL_CLOCK;
         s.limits.rates.bandwidth *= NOMINAL_CLOCK;
     }
-    for (int k = 0; k < p->versions && !s.c; k++)
-        if (p->version[k].c->program.linear && p->version[k].target == costs_target(p, costs)) s.c = p->version[k].c;
+    for (const struct version *v = NULL; !s.c && versions_next(&p->kernel.of[STEP_FORWARD], &v);)
+        if (v->c->program.linear && v->target == costs_target(p, costs)) s.c = v->c;
     if (s.c)
         s.state = (double)((s.c->separated.reach + 1) * s.c->separated.features * (spec->value_dim + 1) *
                            dtype_bytes(dtype_of_sums(spec->dtype)) * h->kv_heads);
@@ -106,7 +106,7 @@ static struct shared shared_of(const struct unit *p, const struct costs *costs)
     const bool of_elements = spec->decay && spec->decay->uses[NAME_d];
     if (spec->decay && !s.c)
         s.row += (double)(8 * h->heads * (of_elements ? spec->head_dim : 1)); /* sums of the logarithm, in doubles */
-    s.slices = p->distances.names_heads ? 1 : h->kv_heads / together;
+    s.slices = p->kernel.distances.names_heads ? 1 : h->kv_heads / together;
     return s;
 }
 
@@ -142,8 +142,8 @@ static double whole_seconds(const struct shared *s, int64_t n, int64_t ranks, bo
 /* Returns the seconds of a sequence of n tokens on `ranks` ranks. Sets *received to the bytes of the last rank. */
 static double shared_seconds(const struct shared *s, int64_t n, int64_t ranks, double *received)
 {
-    const int64_t mine = (n - 1) / ranks + 1, before = s->unit->distances.before, after = s->unit->distances.after,
-                  others = n - mine, seen = before < others ? before : others,
+    const int64_t mine = (n - 1) / ranks + 1, before = s->unit->kernel.distances.before,
+                  after = s->unit->kernel.distances.after, others = n - mine, seen = before < others ? before : others,
                   later = before == INT64_MAX || after < mine ? 0 : after;
     const struct link *link = &s->costs->ranks.link;
     if (s->whole) {
@@ -186,7 +186,7 @@ static int64_t faster_from(const struct shared *s, int64_t ranks)
 static bool print_needs(const struct shared *s)
 {
     const struct spec *const spec = s->unit->spec;
-    const struct distances *const d = &s->unit->distances;
+    const struct distances *const d = &s->unit->kernel.distances;
     const int64_t open = mask_open_keys(spec->mask);
     const bool of_states = s->c && !s->whole && !spec_sums_earlier_keys(spec),
                served = of_states ? spec->emit & EMIT_DECODE : spec->emit & EMIT_STATISTICS;

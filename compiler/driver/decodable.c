@@ -135,7 +135,7 @@ static bool is_of_tokens(const struct kernel_array *a)
 static void check_arrays(const struct checker *x)
 {
     const struct spec *const spec = x->p->spec;
-    const struct kernel_arrays *const arrays = x->p->arrays;
+    const struct kernel_arrays *const arrays = x->p->kernel.arrays;
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
         if (!is_of_tokens(a) || array_grows(a)) continue;
@@ -180,7 +180,7 @@ static void check_positions(const struct checker *x, bool asked)
         diagnostics_note(x->d, masked && !asked ? spec->emit_at : (struct position){0, 0},
                          "%s'mask: causal', or 'all: [causal, …]' around a mask, hides the keys after a query",
                          asked ? "" : "'emit' asks for 'decode'; ");
-    } else if (depends_on_length(x->p->graph) && !has_arrays_of_queries(x->p->arrays)) {
+    } else if (depends_on_length(x->p->graph) && !has_arrays_of_queries(x->p->kernel.arrays)) {
         diagnostics_error(
             x->d, at,
             "the keys that a query sees depend on the length of the whole sequence, so this spec cannot be decoded");

@@ -31,58 +31,11 @@ struct defaults {
 struct unit {
     struct arena *arena;
     struct spec *spec;
-    struct graph *graph;                /* the graph before the first pass */
-    const struct kernel_arrays *arrays; /* the arrays that the kernel reads and writes */
-    /* The compilations of forward, without duplicates. For each target and entry of the schedule, they are the
-       quadratic and the linear form, as needed, and then the form for few queries. */
-    struct compilation *compilation[MAX_COMPILATIONS + 1];
-    int compilations;
-    struct version version[MAX_COMPILATIONS]; /* versions of forward, sorted by target and then by number of keys */
-    int versions;
-    struct version correct[MAX_VERSIONS]; /* versions of the corrected values, one for each target */
-    int corrects;
-    /* Programs that correct the values of new tokens of a state that stores keys, one for each target. */
-    struct version append[MAX_VERSIONS];
-    int appends;
-    struct version prefix[MAX_VERSIONS]; /* versions of the terms of prefix sums, one for each target */
-    int prefixes;
-    struct version backward[MAX_BACKWARDS]; /* versions of the gradients, sorted by target and then by number of keys */
-    /* backwards, parts: the number of versions and of parts of the gradients; saved: arrays that forward saves;
-       row_sums: arrays of row sums */
-    int backwards, parts, saved, row_sums;
-    bool saves_solution;        /* forward also saves SAVED_SOLUTION */
-    int64_t outer_chunk;        /* as in struct attn_kernel; 0: the kernel takes no outer sums */
-    bool sums_keys, sums_whole; /* as in struct emission */
-    /* If a state holds sums, these are the versions that extend it, one for each target. */
-    struct version extend[MAX_VERSIONS];
-    int extends;
-    /* With 'delta', versions that also extend the transitions of states, in the order of `extend`. */
-    struct version foldable[MAX_VERSIONS];
-    int foldables;
-    /* Versions for a state that stores keys, if decoding differs from forward because of prepared keys or dropout:
-       - attend: versions that attend to these keys, sorted like `version`
-       - prepare: programs that prepare keys, one for each target */
-    struct version attend[MAX_COMPILATIONS];
-    struct version prepare[MAX_VERSIONS];
-    int attends, prepares;
-    /* The compilations of `attend` and `prepare`, sorted by target, without duplicates. */
-    struct compilation *of_prepared[2 * MAX_COMPILATIONS + MAX_VERSIONS];
-    int of_prepareds;
-    /* folds: two states can be added; moves: they may have started at different positions; any_order: any order */
-    bool folds, moves, any_order;
-    /* terms_move: whether the terms of prefix sums do not depend on positions; true if there are none */
-    bool terms_move;
-    int64_t read_back;          /* a state stores this number of last keys, or all keys if it is negative */
-    int64_t read_first;         /* a state stores this number of the first keys */
-    bool paged;                 /* the rows of a state may be in pages */
-    bool rows_move;             /* a row of a state may move to the position of another token */
-    uint64_t fingerprint;       /* identifies states: a hash of the graph and of the layout */
-    struct distances distances; /* of queries and their keys */
-    uint64_t decay_params;      /* as in struct attn_kernel */
+    struct graph *graph;    /* the graph before the first pass */
+    struct emission kernel; /* kernel.spec is `spec` */
     struct defaults defaults[MAX_VERSIONS];
     int default_count;
     const char *why_quadratic; /* the reason why the linear form is never used, or NULL */
-    bool standalone;           /* the C includes no header of attnc */
     const char *command;       /* a command that produces the same output */
     unsigned asked;            /* EMIT_... bits that an option adds to the spec's outputs */
     const char *tuned;         /* the file of the schedule, or NULL if the schedule is in the spec */
@@ -117,15 +70,8 @@ const struct target *unit_target_here(const struct unit *p);
 /* Returns the compilation of forward on target t for this number of keys, or NULL. */
 const struct compilation *unit_choice(const struct unit *p, const struct target *t, int64_t keys);
 
-/* Returns the compilation for few queries, or NULL. It runs for up to *rows rows. A row is one query of one head. */
-const struct compilation *unit_few(const struct unit *p, const struct target *t, int64_t keys, int64_t *rows);
-
-/* unit_extend_choice and unit_extend_few are like unit_choice and unit_few, for tokens that are appended to a state
-   of keys. */
-const struct compilation *unit_extend_choice(const struct unit *p, const struct target *t, int64_t keys);
-const struct compilation *unit_extend_few(const struct unit *p, const struct target *t, int64_t keys, int64_t *rows);
-/* Returns the compilation that runs if heads_are_many is true, or NULL. */
-const struct compilation *unit_extend_heads(const struct unit *p, const struct target *t, int64_t keys);
+/* Returns the versions for tokens that are appended to a state of keys. */
+const struct versions *unit_attending(const struct unit *p);
 /* Returns the compilation of the quadratic form that reads the keys of a state. It is one of `attend`, or that of
    forward. */
 const struct compilation *unit_extend_quadratic(const struct unit *p, const struct target *t);

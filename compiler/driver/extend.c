@@ -22,15 +22,6 @@ static void add_short_tile(struct maker *x, struct compilation *extend)
     extend->state.few_tokens = c;
 }
 
-/* Returns the compilation for the longest sequences on a target. */
-static const struct compilation *longest(const struct unit *p, const struct target *target)
-{
-    const struct compilation *c = NULL;
-    for (int v = 0; v < p->versions; v++)
-        if (p->version[v].target == target) c = p->version[v].c;
-    return c;
-}
-
 /* Whether the factor of a state reads an array of the caller, such as learned rates. A call that joins states has no
    arrays. */
 static bool factor_reads_array(const struct graph *g)
@@ -44,25 +35,32 @@ static bool factor_reads_array(const struct graph *g)
     return reads;
 }
 
-/* Sets p->folds, p->moves and p->any_order, and compiles programs that add two states. */
+/* Whether ids of tokens reset sums. */
+static bool has_ids(const struct graph *g)
+{
+    bool has = false;
+    for (int v = 0; v < g->values; v++) has |= g->value[v].integers;
+    return has;
+}
+
+/* Sets `folds`, `moves` and `any_order`, and compiles programs that add two states. */
 static void make_fold(struct maker *x)
 {
-    struct unit *const p = x->p;
-    p->folds = p->extends && p->read_back == 0;
-    p->moves = !weight_names_positions(p->spec);
-    for (int v = 0; v < p->graph->values; v++)
-        p->folds &= !p->graph->value[v].integers; /* sums that ids reset cannot be added */
-    for (int k = 0; k < p->extends; k++) {
-        const struct compilation *const c = p->extend[k].c;
-        p->folds &= c->state.slot_is_kept && !factor_reads_array(c->graph);
-        p->moves &= moves_on(p->graph, c->state.chunk);
+    const struct unit *const p = x->p;
+    struct emission *const kernel = &x->p->kernel;
+    const struct versions *const extend = &kernel->of[STEP_EXTEND];
+    kernel->folds = extend->count && kernel->read_back == 0 && !has_ids(p->graph);
+    kernel->moves = !weight_names_positions(p->spec);
+    for (const struct version *v = NULL; versions_next(extend, &v);) {
+        kernel->folds &= v->c->state.slot_is_kept && !factor_reads_array(v->c->graph);
+        kernel->moves &= moves_on(p->graph, v->c->state.chunk);
     }
-    p->any_order = p->folds && takes_any_order(p->graph);
-    p->terms_move = prefix_terms_move(p->graph);
-    for (int k = 0; k < p->extends && p->folds && x->good; k++) {
-        const struct compilation *const c = p->extend[k].c;
-        p->extend[k].fold = maker_compile(x, c->schedule, c->target,
-                                          (struct program){.kind = PROGRAM_FOLD_STATES, .linear = true}, k == 0);
+    kernel->any_order = kernel->folds && takes_any_order(p->graph);
+    kernel->terms_move = prefix_terms_move(p->graph);
+    for (int k = 0; k < extend->count && kernel->folds && x->good; k++) {
+        const struct compilation *const c = extend->version[k].c;
+        extend->version[k].fold = maker_compile(x, c->schedule, c->target,
+                                                (struct program){.kind = PROGRAM_FOLD_STATES, .linear = true}, k == 0);
     }
 }
 
@@ -71,11 +69,13 @@ static void make_fold(struct maker *x)
 static bool sums_document(const struct unit *p)
 {
     const struct mask *const mask = p->spec->mask;
-    bool sums = p->extends && p->read_back <= 1 && graph_find_solve(p->graph) < 0 && /* a state has its last id */
-                mask_requires(mask, MASK_CAUSAL) && mask_requires(mask, MASK_DOCUMENT);
+    bool sums = p->kernel.of[STEP_EXTEND].count && p->kernel.read_back <= 1 && /* a state has its last id */
+                graph_find_solve(p->graph) < 0 && mask_requires(mask, MASK_CAUSAL) &&
+                mask_requires(mask, MASK_DOCUMENT);
     for (int k = 0; sums && k < mask->parts; k++)
         sums = mask->part[k]->kind == MASK_CAUSAL || mask->part[k]->kind == MASK_DOCUMENT;
-    for (int k = 0; sums && k < p->extends; k++) sums = p->extend[k].c->state.slot_is_kept;
+    for (const struct version *v = NULL; sums && versions_next(&p->kernel.of[STEP_EXTEND], &v);)
+        sums = v->c->state.slot_is_kept;
     for (int v = 0; sums && v < p->graph->values; v++)
         sums = !p->graph->value[v].integers || strcmp(p->graph->value[v].name, "document") == 0;
     return sums;
@@ -94,35 +94,35 @@ static bool has_factors(const struct graph *g)
 static void make_foldable(struct maker *x)
 {
     struct unit *const p = x->p;
-    bool can = p->extends > 0 && p->read_back == 0 && graph_find_solve(p->graph) >= 0;
-    for (int v = 0; v < p->graph->values; v++) can &= !p->graph->value[v].integers; /* ids reset the sums */
-    for (int k = 0; k < p->extends; k++) can &= !factor_reads_array(p->extend[k].c->graph);
-    for (int k = 0; k < p->extends && can && x->good; k++) {
-        const struct compilation *const like = p->extend[k].c;
+    const struct versions *const extend = &p->kernel.of[STEP_EXTEND];
+    bool can = extend->count && p->kernel.read_back == 0 && graph_find_solve(p->graph) >= 0 && !has_ids(p->graph);
+    for (const struct version *v = NULL; versions_next(extend, &v);) can &= !factor_reads_array(v->c->graph);
+    for (const struct version *v = NULL; can && x->good && versions_next(extend, &v);) {
+        const struct compilation *const like = v->c;
+        const bool shown = v == extend->version;
+        struct version *const made = versions_add(p->arena, &p->kernel.of[STEP_FOLDABLE], *v);
         struct program program = {.kind = PROGRAM_EXTEND_FOLDABLE, .linear = true};
-        p->moves &= !has_factors(like->graph);
-        struct version *const made = &p->foldable[p->foldables++];
-        *made = p->extend[k];
-        made->c = maker_compile(x, like->schedule, like->target, program, k == 0);
+        p->kernel.moves &= !has_factors(like->graph);
+        struct compilation *const foldable = maker_compile(x, like->schedule, like->target, program, shown);
+        made->c = foldable;
         program.kind = PROGRAM_FOLD_TRANSITIONS;
-        if (x->good) made->fold = maker_compile(x, like->schedule, like->target, program, k == 0);
+        if (!x->good) return;
+        struct compilation *const fold = maker_compile(x, like->schedule, like->target, program, shown);
+        made->fold = fold;
         /* After the sums, a state has solutions. Joining states does not use them. */
-        if (x->good) made->fold->loops->kept = made->c->loops->kept;
+        if (x->good) fold->loops->kept = foldable->loops->kept;
     }
 }
 
 /* Finds the keys that a state must store for all versions. These are the first *first and the last *back keys.
    Returns false if a version may read any key. */
-static bool kept_by_all(const struct version *version, int versions, int64_t *first, int64_t *back)
+static bool kept_by_all(struct compilation *const *code, int count, int64_t *first, int64_t *back)
 {
     *first = *back = 0;
     int64_t early = 0; /* Earlier tiles of queries may read more keys. All keys that such a tile reads are stored. */
-    for (int v = 0; v < 3 * versions; v++) {
-        const struct version *const of = &version[v / 3];
-        const struct compilation *const c = v % 3 == 0 ? of->c : v % 3 == 1 ? of->few : of->heads;
+    for (int k = 0; k < count; k++) {
         int64_t begin, before;
-        if (!c) continue;
-        if (!keys_read_on(c, &begin, &before)) return false;
+        if (!keys_read_on(code[k], &begin, &before)) return false;
         if (begin > *first) *first = begin;
         if (before > *back) *back = before;
         if (begin + before > early) early = begin + before;
@@ -136,43 +136,27 @@ static bool kept_by_all(const struct version *version, int versions, int64_t *fi
 static void make_attending(struct maker *x)
 {
     struct unit *const p = x->p;
+    const struct versions *const forward = &p->kernel.of[STEP_FORWARD];
+    struct versions *const attend = &p->kernel.of[STEP_ATTEND];
     const bool prepared = stores_prepared_keys(p->spec);
-    if (p->extends || (!prepared && p->spec->dropout == 0)) return;
-    for (int v = 0; v < p->versions && x->good; v++) {
-        const struct version *const like = &p->version[v];
-        if (prepared && (v == 0 || like->target != like[-1].target)) {
-            struct compilation *const made = maker_compile(x, NULL, like->target,
-                                                           (struct program){.kind = PROGRAM_PREPARE_KEYS}, v == 0);
-            if (!x->good) return;
-            p->prepare[p->prepares++] = (struct version){.target = like->target, .c = made, .cooperative = 1};
-            p->of_prepared[p->of_prepareds++] = made;
+    if (p->kernel.of[STEP_EXTEND].count || (!prepared && p->spec->dropout == 0)) return;
+    if (prepared) maker_each(x, STEP_PREPARE, true);
+    for (int v = 0; v < forward->count && x->good; v++) {
+        const struct version *const like = &forward->version[v];
+        struct version made = *like;
+        struct program program = {.kind = PROGRAM_QUERY_PREPARED, .linear = like->c->program.linear};
+        made.c = made.few = made.heads = NULL;
+        for (int u = 0; u < v; u++) { /* versions can share a compilation */
+            if (forward->version[u].c == like->c) made.c = attend->version[u].c;
+            if (like->few && forward->version[u].few == like->few) made.few = attend->version[u].few;
+            if (like->heads && forward->version[u].heads == like->heads) made.heads = attend->version[u].heads;
         }
-        /* These variables replace like->c, like->few and like->heads. Versions can share a compilation. */
-        const struct compilation *c = NULL, *few = NULL, *heads = NULL;
-        for (int u = 0; u < v; u++) {
-            if (p->version[u].c == like->c) c = p->attend[u].c;
-            if (like->few && p->version[u].few == like->few) few = p->attend[u].few;
-            if (like->heads && p->version[u].heads == like->heads) heads = p->attend[u].heads;
-        }
-        if (!c) {
-            const struct program program = {.kind = PROGRAM_QUERY_PREPARED, .linear = like->c->program.linear};
-            struct compilation *const made = maker_compile(x, like->c->schedule, like->target, program, v == 0);
-            if (!x->good) return;
-            c = p->of_prepared[p->of_prepareds++] = made;
-        }
-        if (like->few && !few) {
-            struct compilation *const made = maker_few(x, like->target, PROGRAM_QUERY_PREPARED, v == 0);
-            if (made) few = p->of_prepared[p->of_prepareds++] = made;
-        }
-        if (like->heads && few && !heads) {
-            const struct program program = {.kind = PROGRAM_QUERY_PREPARED, .by_heads = true};
-            struct compilation *const made = maker_for_few(x, like->target, program, v == 0);
-            if (made) heads = p->of_prepared[p->of_prepareds++] = made;
-        }
-        p->attend[p->attends] = *like;
-        p->attend[p->attends].heads = heads;
-        p->attend[p->attends].c = c;
-        p->attend[p->attends++].few = few;
+        if (!made.c) made.c = maker_compile(x, like->c->schedule, like->target, program, v == 0);
+        if (!x->good) return;
+        if (like->few && !made.few) made.few = maker_few(x, like->target, PROGRAM_QUERY_PREPARED, v == 0);
+        program = (struct program){.kind = PROGRAM_QUERY_PREPARED, .by_heads = true};
+        if (like->heads && made.few && !made.heads) made.heads = maker_for_few(x, like->target, program, v == 0);
+        versions_add(p->arena, attend, made);
     }
 }
 
@@ -180,32 +164,26 @@ static void make_attending(struct maker *x)
 static bool compares_rows(const struct unit *p)
 {
     bool compares = false;
-    for (int k = 0; k < p->arrays->count; k++) compares |= p->arrays->array[k].compared;
+    for (int k = 0; k < p->kernel.arrays->count; k++) compares |= p->kernel.arrays->array[k].compared;
     return compares;
 }
 
-/* Returns whether a program attends to keys in a state. */
-static bool attends_to_state(const struct compilation *c)
-{
-    return program_is_forward(&c->program) || program_takes_prepared(&c->program);
-}
-
 /* Lets the rows of a state be in pages, if all programs that attend to them can read pages. */
-static void take_pages(struct unit *p, struct compilation *const *compilation, int compilations)
+static void take_pages(struct unit *p, struct compilation *const *attending, int attendings)
 {
-    p->paged = !p->extends && !p->prefixes && !p->appends;
-    for (int k = 0; k < p->arrays->count; k++)
-        p->paged &= !p->arrays->array[k].integer_rows || p->arrays->array[k].role != ROLE_PER_KEY;
-    for (int k = 0; k < compilations; k++)
-        p->paged &= !attends_to_state(compilation[k]) || loops_read_pages(compilation[k]->loops);
-    for (int k = 0; k < compilations && p->paged; k++) {
-        struct compilation *const c = compilation[k];
-        if (!attends_to_state(c)) continue;
+    bool paged = !p->kernel.of[STEP_EXTEND].count && !p->kernel.of[STEP_TERMS].count &&
+                 !p->kernel.of[STEP_APPEND].count;
+    for (int k = 0; k < p->kernel.arrays->count; k++)
+        paged &= !p->kernel.arrays->array[k].integer_rows || p->kernel.arrays->array[k].role != ROLE_PER_KEY;
+    for (int k = 0; k < attendings; k++) paged &= loops_read_pages(attending[k]->loops);
+    for (int k = 0; k < attendings && paged; k++) {
+        struct compilation *const c = attending[k];
+        struct common_keys common;
         c->state.paged = true;
         c->loops->workspace += pages_workspace(c);
-        struct common_keys common;
         c->state.common = c->program.few && common_keys_of(c->loops, &common);
     }
+    p->kernel.paged = paged;
 }
 
 /* Returns whether the expression has the position of a token, except in a subscript of an array. */
@@ -222,106 +200,115 @@ static bool names_position(const struct module *m, const struct expr *e)
    are not prepared for a position. */
 static bool rows_move(const struct unit *p)
 {
-    if (p->extends || p->prefixes || p->appends) return false;
-    for (int k = 0; k < p->prepares; k++) {
-        const struct graph *const g = p->prepare[k].c->source;
-        for (int v = 0; v < g->values; v++)
-            if (names_position(g->module, g->value[v].expr)) return false;
+    if (p->kernel.of[STEP_EXTEND].count || p->kernel.of[STEP_TERMS].count || p->kernel.of[STEP_APPEND].count)
+        return false;
+    for (const struct version *v = NULL; versions_next(&p->kernel.of[STEP_PREPARE], &v);) {
+        const struct graph *const g = v->c->source;
+        for (int n = 0; n < g->values; n++)
+            if (names_position(g->module, g->value[n].expr)) return false;
     }
     return true;
 }
 
-/* Compiles the programs that correct the values of new tokens, if the state stores corrected values. */
-static void make_corrections(struct maker *x)
+/* Compiles the programs that extend a state with sums, unless a target has no such state. Returns the number of last
+   keys that the state also stores. */
+static int64_t make_extend(struct maker *x)
 {
     struct unit *const p = x->p;
-    for (int k = 0; k < p->corrects && !p->extends && x->good; k++) {
-        const struct version *const like = &p->correct[k];
-        const struct program program = {.kind = PROGRAM_CORRECT_NEW_VALUES};
-        struct version *const made = &p->append[p->appends++];
-        *made = (struct version){.target = like->target, .cooperative = 1};
-        made->c = maker_compile(x, like->c->schedule, like->target, program, k == 0);
+    const struct versions *const forward = &p->kernel.of[STEP_FORWARD];
+    struct versions *const extend = &p->kernel.of[STEP_EXTEND];
+    /* A linear form compares ids of keys with the id of the last key that is in the sums. */
+    int64_t read_back = compares_rows(p);
+    for (const struct version *v = NULL; versions_next_target(forward, &v);) {
+        const struct compilation *const like = versions_find(forward, v->target, INT64_MAX)->c;
+        const struct program program = {.kind = PROGRAM_EXTEND, .linear = true};
+        struct compilation *const c = like->program.linear
+                                          ? maker_compile(x, like->schedule, like->target, program, !extend->count)
+                                          : NULL;
+        if (c && x->good) add_short_tile(x, c);
+        if (!x->good) break;
+        const int64_t back = c && c->state.chunk ? keys_read_back(c) : -1;
+        if (back < 0) {
+            extend->count = 0;
+            break;
+        }
+        if (back > read_back) read_back = back;
+        versions_add(
+            p->arena, extend,
+            (struct version){.target = like->target, .c = c, .cooperative = (int)schedule_knob(c, "together", 1)});
     }
+    return read_back;
+}
+
+/* Reports a storage that a state cannot have. */
+static void check_storage(struct maker *x)
+{
+    const bool sums = emission_extend(&x->p->kernel);
+    if (!spec_has_storage(x->p->spec) || (!sums && !x->p->kernel.of[STEP_CORRECT].count)) return;
+    diagnostics_error(
+        x->d, x->p->spec->storage_at,
+        sums ? "with 'decode', 'storage' needs a state that stores keys, but the linear form of this spec stores sums "
+               "over them; leave out 'storage', or set 'algorithm: quadratic'"
+             : "with 'decode', 'storage' cannot be combined with 'delta': a state stores corrected values");
+    x->good = false;
+}
+
+/* Returns a hash of the graph and of the layout of a state. */
+static uint64_t fingerprint_of(const struct unit *p)
+{
+    const struct emission *const kernel = &p->kernel;
+    const struct compilation *const extend = emission_extend(kernel);
+    struct text t = {0};
+    graph_print(p->graph, &t);
+    const char *const source = arena_copy(p->arena, strchr(t.data, '\n')); /* skips the line with the spec's name */
+    text_free(&t);
+    text_add(&t, "%s%d %lld\n", source, (int)p->spec->dtype, (long long)kernel->read_back);
+    if (kernel->read_first) text_add(&t, "first %lld\n", (long long)kernel->read_first);
+    if (kernel->of[STEP_PREPARE].count) text_add(&t, "prepared\n");
+    if (kernel->of[STEP_APPEND].count) text_add(&t, "corrected\n");
+    if (spec_has_storage(p->spec))
+        text_add(&t, "%s %s\n", dtype_name(spec_type_of_keys(p->spec)), dtype_name(spec_type_of_values(p->spec)));
+    for (int a = 0; extend && a < extend->loops->arrays; a++) {
+        const struct array *const array = &extend->loops->array[a];
+        for (int k = 0; (array->kept || array->solved) && k < array->rank; k++)
+            text_add(&t, " %lld", (long long)array->extent[k]);
+        if (array->kept || array->solved) text_add(&t, " at %lld\n", (long long)array->offset);
+    }
+    const uint64_t hash = strtoull(arena_printf(p->arena, "%.16s", hash_text(p->arena, t.data, t.length)), NULL, 16);
+    text_free(&t);
+    return hash;
 }
 
 void maker_extend(struct maker *x)
 {
     struct unit *const p = x->p;
-    struct text t = {0};
-    /* A linear form compares ids of keys with the id of the last key that is in the sums. */
-    int64_t read_back = compares_rows(p), first = 0;
-    for (int v = 0; v < p->versions && x->good; v++) {
-        if (v > 0 && p->version[v].target == p->version[v - 1].target) continue;
-        const struct compilation *const like = longest(p, p->version[v].target);
-        const struct program program = {.kind = PROGRAM_EXTEND, .linear = true};
-        struct compilation *const c = like->program.linear
-                                          ? maker_compile(x, like->schedule, like->target, program, v == 0)
-                                          : NULL;
-        if (c && x->good) add_short_tile(x, c);
-        if (!x->good) return;
-        const int64_t back = c && c->state.chunk ? keys_read_back(c) : -1;
-        if (back < 0) {
-            p->extends = 0;
-            break;
-        }
-        if (back > read_back) read_back = back;
-        p->extend[p->extends++] = (struct version){
-            .target = like->target, .c = c, .cooperative = (int)schedule_knob(c, "together", 1)};
-    }
-    if (p->extends && spec_has_storage(p->spec)) {
-        diagnostics_error(x->d, p->spec->storage_at,
-                          "with 'decode', 'storage' needs a state that stores keys, but the linear form of this spec "
-                          "stores sums over them; leave out 'storage', or set 'algorithm: quadratic'");
-        x->good = false;
-        return;
-    }
-    if (p->corrects && !p->extends && spec_has_storage(p->spec)) {
-        diagnostics_error(x->d, p->spec->storage_at,
-                          "with 'decode', 'storage' cannot be combined with 'delta': a state stores corrected values");
-        x->good = false;
-        return;
-    }
-    make_attending(x);
+    struct emission *const kernel = &p->kernel;
+    struct compilation *attending[MAX_EMITTED]; /* the code that attends to keys in a state */
+    int64_t read_back = make_extend(x), first = 0;
+    const bool sums = emission_extend(kernel), corrects = kernel->of[STEP_CORRECT].count;
+    if (x->good) check_storage(x);
+    if (x->good) make_attending(x);
     if (!x->good) return;
-    const struct version *const version = p->attends ? p->attend : p->version;
-    const int versions = p->attends ? p->attends : p->versions;
-    if (!p->extends && (p->corrects || !kept_by_all(version, versions, &first, &read_back))) read_back = -1;
-    for (int k = 0; k < p->arrays->count && first; k++) /* such arrays are read at any position */
-        if (p->arrays->array[k].integer_rows && p->arrays->array[k].role == ROLE_PER_KEY) read_back = -1;
-    p->read_back = read_back;
-    p->read_first = read_back < 0 ? 0 : first;
-    struct compilation *const *const attending = p->attends ? p->of_prepared : p->compilation;
-    const int attendings = p->attends ? p->of_prepareds : p->compilations;
+    const int attendings = versions_code(unit_attending(p), NULL, (const struct compilation **)attending, 0);
+    if (!sums && (corrects || !kept_by_all(attending, attendings, &first, &read_back))) read_back = -1;
+    for (int k = 0; k < kernel->arrays->count && first; k++) /* such arrays are read at any position */
+        if (kernel->arrays->array[k].integer_rows && kernel->arrays->array[k].role == ROLE_PER_KEY) read_back = -1;
+    kernel->read_back = read_back;
+    kernel->read_first = read_back < 0 ? 0 : first;
     for (int k = 0; k < attendings; k++) {
-        if (!attends_to_state(attending[k])) continue;
-        attending[k]->state.read_first = p->read_first;
+        attending[k]->state.read_first = kernel->read_first;
         attending[k]->state.read_back = read_back;
     }
-    make_corrections(x);
+    if (corrects && !sums) maker_each(x, STEP_APPEND, true);
     if (!x->good) return;
     take_pages(p, attending, attendings);
-    p->rows_move = rows_move(p);
+    kernel->rows_move = rows_move(p);
     make_fold(x);
     if (x->good) make_foldable(x);
-    const bool apart = p->spec->in_parts || !weight_names_positions(p->spec);
-    const int64_t period = apart && (p->folds || p->foldables || sums_document(p)) ? part_period(p->graph) : 0;
-    if (period) p->outer_chunk = emit_outer_chunk(p->backward, p->backwards, period);
     if (!x->good) return;
-    graph_print(p->graph, &t);
-    char *meaning = arena_copy(p->arena, strchr(t.data, '\n')); /* skips the line with the spec's name */
-    text_free(&t);
-    text_add(&t, "%s%d %lld\n", meaning, (int)p->spec->dtype, (long long)read_back);
-    if (p->read_first) text_add(&t, "first %lld\n", (long long)p->read_first);
-    if (p->prepares) text_add(&t, "prepared\n");
-    if (p->appends) text_add(&t, "corrected\n");
-    if (spec_has_storage(p->spec))
-        text_add(&t, "%s %s\n", dtype_name(spec_type_of_keys(p->spec)), dtype_name(spec_type_of_values(p->spec)));
-    for (int a = 0; p->extends && a < p->extend[0].c->loops->arrays; a++) {
-        const struct array *const array = &p->extend[0].c->loops->array[a];
-        for (int k = 0; (array->kept || array->solved) && k < array->rank; k++)
-            text_add(&t, " %lld", (long long)array->extent[k]);
-        if (array->kept || array->solved) text_add(&t, " at %lld\n", (long long)array->offset);
-    }
-    p->fingerprint = strtoull(arena_printf(p->arena, "%.16s", hash_text(p->arena, t.data, t.length)), NULL, 16);
-    text_free(&t);
+    const bool apart = p->spec->in_parts || !weight_names_positions(p->spec),
+               takes = apart && (kernel->folds || kernel->of[STEP_FOLDABLE].count || sums_document(p));
+    const int64_t period = takes ? part_period(p->graph) : 0;
+    if (period) kernel->outer_chunk = emit_outer_chunk(&kernel->of[STEP_BACKWARD], period);
+    kernel->fingerprint = fingerprint_of(p);
 }

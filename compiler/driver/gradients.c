@@ -19,8 +19,8 @@ const struct graph *unit_derivative(const struct unit *p, struct arena *arena)
 {
     static const char *const names[] = {"simplify", "differentiate", "simplify"};
     struct compilation c = {.spec = p->spec,
-                            .target = p->compilation[0]->target,
-                            .diagnostics = p->compilation[0]->diagnostics,
+                            .target = p->kernel.compilation[0]->target,
+                            .diagnostics = p->kernel.compilation[0]->diagnostics,
                             .source = p->graph,
                             .program = {.kind = PROGRAM_UNSAVED}};
     c.graph = build_graph(arena, p->spec, c.diagnostics);
@@ -45,7 +45,7 @@ static const struct compilation *whole_of(const struct unit *p, const struct com
 bool unit_computes_solution(const struct unit *p, const struct compilation *part)
 {
     const struct graph *const g = part->graph;
-    return p->saves_solution && g->outputs == 1 && strcmp(g->output[0].name, SAVED_SOLUTION) == 0;
+    return p->kernel.saves_solution && g->outputs == 1 && strcmp(g->output[0].name, SAVED_SOLUTION) == 0;
 }
 
 struct call_parts unit_gradients(const struct unit *p, const struct target *t, int64_t keys, bool kept)
@@ -54,9 +54,10 @@ struct call_parts unit_gradients(const struct unit *p, const struct target *t, i
     const struct compilation **part = arena_alloc(p->arena, MAX_PARTS * sizeof *part);
     struct call_parts made = {.part = part};
     const bool rows = kept && forward && program_saves_rows(&forward->program);
-    for (int k = 0; k < p->backwards; k++)
-        if (p->backward[k].target == t && p->backward[k].from <= keys) chosen[p->backward[k].part] = p->backward[k].c;
-    for (int n = 0; n < p->parts; n++)
+    const struct versions *const backward = &p->kernel.of[STEP_BACKWARD];
+    for (const struct version *v = backward->version; v != backward->version + backward->count; v++)
+        if (v->target == t && v->from <= keys) chosen[v->part] = v->c; /* NULL: a version for more keys is idle */
+    for (int n = 0; n < p->kernel.parts; n++)
         if (chosen[n] && !(program_recomputes_saved(&chosen[n]->program) && rows) &&
             !(kept && unit_computes_solution(p, chosen[n])))
             part[made.parts++] = chosen[n];

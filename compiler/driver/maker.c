@@ -85,3 +85,13 @@ struct compilation *maker_few(const struct maker *x, const struct target *target
 {
     return maker_for_few(x, target, (struct program){.kind = kind, .few = true}, shown);
 }
+
+void maker_each(struct maker *x, enum kernel_step step, bool shown)
+{
+    struct versions *const made = &x->p->kernel.of[step];
+    const struct program program = {.kind = step_table[step].kind};
+    for (const struct version *v = NULL; x->good && versions_next_target(&x->p->kernel.of[STEP_FORWARD], &v);) {
+        const struct compilation *const c = maker_compile(x, NULL, v->target, program, shown && !made->count);
+        versions_add(x->p->arena, made, (struct version){.target = v->target, .c = c, .cooperative = 1});
+    }
+}

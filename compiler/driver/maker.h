@@ -24,9 +24,12 @@ struct compilation *maker_for_few(const struct maker *x, const struct target *ta
                                   bool shown);
 struct compilation *maker_few(const struct maker *x, const struct target *target, enum program_kind kind, bool shown);
 
+/* Compiles the program of a step for each target that has a version. */
+void maker_each(struct maker *x, enum kernel_step step, bool shown);
+
 /* Decides what a state stores, and compiles the programs that extend a state.
    - If the longest sequences use the linear form on every target, a state stores sums over chunks. It also stores
-     the last p->read_back keys and values.
+     the last p->kernel.read_back keys and values.
    - Otherwise, a state stores all keys and values. The keys may be prepared. (extend.c) */
 void maker_extend(struct maker *x);
 

@@ -58,55 +58,6 @@ static const char *reproducing(struct arena *arena, const char *file, const stru
     return made;
 }
 
-static const struct emission *emission_of(const struct unit *p)
-{
-    struct emission *e = arena_alloc(p->arena, sizeof *e);
-    *e = (struct emission){.spec = p->spec,
-                           .arrays = p->arrays,
-                           .compilation = (const struct compilation *const *)p->compilation,
-                           .compilations = p->compilations,
-                           .version = p->version,
-                           .versions = p->versions,
-                           .correct = p->correct,
-                           .corrects = p->corrects,
-                           .append = p->append,
-                           .appends = p->appends,
-                           .prefix = p->prefix,
-                           .prefixes = p->prefixes,
-                           .backward = p->backward,
-                           .backwards = p->backwards,
-                           .parts = p->parts,
-                           .extend = p->extend,
-                           .extends = p->extends,
-                           .foldable = p->foldable,
-                           .foldables = p->foldables,
-                           .attend = p->attend,
-                           .attends = p->attends,
-                           .prepare = p->prepare,
-                           .prepares = p->prepares,
-                           .of_prepared = (const struct compilation *const *)p->of_prepared,
-                           .of_prepareds = p->of_prepareds,
-                           .folds = p->folds,
-                           .moves = p->moves,
-                           .any_order = p->any_order,
-                           .terms_move = p->terms_move,
-                           .read_back = p->read_back,
-                           .read_first = p->read_first,
-                           .paged = p->paged,
-                           .rows_move = p->rows_move,
-                           .fingerprint = p->fingerprint,
-                           .saved = p->saved,
-                           .row_sums = p->row_sums,
-                           .saves_solution = p->saves_solution,
-                           .outer_chunk = p->outer_chunk,
-                           .sums_keys = p->sums_keys,
-                           .sums_whole = p->sums_whole,
-                           .distances = p->distances,
-                           .decay_params = p->decay_params,
-                           .standalone = p->standalone};
-    return e;
-}
-
 /* Replaces the schedule of the spec by a copy of s. */
 static void take_schedule(struct spec *spec, struct arena *arena, const struct schedule *s)
 {
@@ -121,8 +72,8 @@ static void check_members(const struct unit *p, struct diagnostics *d)
 {
     for (int k = 0; k < p->spec->arrays.count; k++) {
         const struct user_array *const own = &p->spec->arrays.array[k];
-        for (int n = 0; n < p->arrays->count; n++) {
-            const struct kernel_array *const a = &p->arrays->array[n];
+        for (int n = 0; n < p->kernel.arrays->count; n++) {
+            const struct kernel_array *const a = &p->kernel.arrays->array[n];
             if (a->place == PLACE_PARAMS && strcmp(a->member, own->name) == 0 && strcmp(a->name, own->name) != 0)
                 diagnostics_error(d, own->at, "'arrays': '%s' is the parameter '%s' in C; choose another name",
                                   own->name, a->name);
@@ -174,9 +125,9 @@ static int64_t saved_power_of(const struct unit *p)
 {
     int64_t power = spec_statistics(p->spec) == STATISTICS_ABSENT || spec_statistics(p->spec) == STATISTICS_UNDIVIDED
                         ? 0
-                        : p->saved == 1;
-    for (int k = 0; k < p->compilations && power; k++) {
-        const struct graph *const g = p->compilation[k]->graph;
+                        : p->kernel.saved == 1;
+    for (int k = 0; k < p->kernel.compilations && power; k++) {
+        const struct graph *const g = p->kernel.compilation[k]->graph;
         const int64_t degree = relative_degree(g);
         bool exponent = false; /* sums are divided by exponentials of a maximum */
         for (int v = 0; v < g->values; v++) exponent |= g->value[v].online >= 0 && g->value[v].power == 0;
@@ -211,7 +162,7 @@ static struct distances distances_of_unit(const struct unit *p, struct diagnosti
 static void set_ends(struct unit *p, struct diagnostics *d)
 {
     const struct mask *const mask = p->spec->mask, *const prefix = mask_requires(mask, MASK_PREFIX);
-    p->distances.end_of_keys = prefix ? prefix->length : INT64_MAX;
+    p->kernel.distances.end_of_keys = prefix ? prefix->length : INT64_MAX;
     if (!p->spec->in_parts || !mask || mask->kind != MASK_ANY || p->spec->normalize == NORMALIZE_SINK ||
         p->spec->normalize == NORMALIZE_SUM_PLUS)
         return;
@@ -228,9 +179,9 @@ static void set_ends(struct unit *p, struct diagnostics *d)
     struct spec without = *p->spec;
     without.mask = &others;
     const struct distances of = distances_of(build_graph(p->arena, &without, d));
-    p->distances.before = of.before;
-    p->distances.after = of.after;
-    p->distances.open_keys = of.before < INT64_MAX || of.after < INT64_MAX ? open : 0;
+    p->kernel.distances.before = of.before;
+    p->kernel.distances.after = of.after;
+    p->kernel.distances.open_keys = of.before < INT64_MAX || of.after < INT64_MAX ? open : 0;
 }
 
 /* Whether a call of backward may have some tokens of a sequence, given sums over the others, if positions count from
@@ -287,7 +238,7 @@ static const struct mask *part_of_mask(const struct unit *p, bool of_keys)
 /* Makes positions count from problem.first_key, if a call can then have some keys or tokens of a sequence. */
 static void count_in_parts(struct unit *p, struct diagnostics *d)
 {
-    const bool of_keys = !p->distances.period && can_be_in_parts(p->spec);
+    const bool of_keys = !p->kernel.distances.period && can_be_in_parts(p->spec);
     struct unit parts = *p;
     if (!of_keys && !can_have_outer_sums(p) && !sums_name_positions(p)) return;
     struct spec *const spec = arena_alloc(p->arena, sizeof *spec);
@@ -300,15 +251,15 @@ static void count_in_parts(struct unit *p, struct diagnostics *d)
     parts.spec = spec;
     parts.graph = build_graph(p->arena, spec, d);
     if (!parts.graph) return;
-    parts.distances = distances_of_unit(&parts, d);
-    const bool moves = p->spec->emit & EMIT_STATISTICS ? parts.distances.period : part_period(parts.graph);
+    parts.kernel.distances = distances_of_unit(&parts, d);
+    const bool moves = p->spec->emit & EMIT_STATISTICS ? parts.kernel.distances.period : part_period(parts.graph);
     if (!moves) return;
     p->spec->in_parts = true;
     p->spec->key_mask = spec->key_mask;
     p->spec->order_mask = spec->order_mask;
     p->graph = parts.graph;
-    p->arrays = kernel_arrays(p->spec, p->graph);
-    p->distances = parts.distances;
+    p->kernel.arrays = kernel_arrays(p->spec, p->graph);
+    p->kernel.distances = parts.kernel.distances;
 }
 
 /* Sets decay_params. A gradient of a parameter that other parts of a weight read, too, would have to be summed from
@@ -316,13 +267,13 @@ static void count_in_parts(struct unit *p, struct diagnostics *d)
 static void set_decay_params(struct unit *p)
 {
     int number = 0;
-    for (int k = 0; k < p->arrays->count; k++) {
-        const struct kernel_array *const a = &p->arrays->array[k];
+    for (int k = 0; k < p->kernel.arrays->count; k++) {
+        const struct kernel_array *const a = &p->kernel.arrays->array[k];
         if (a->place != PLACE_PARAMS) continue;
         const bool terms = prefix_terms_read(p->graph, a->name), others = terms && others_read(p->graph, a->name);
         if (terms && (number >= 64 || (others && p->spec->emit & EMIT_BACKWARD && a->origin == ORIGIN_LEARNED)))
-            p->distances.period = 0;
-        if (terms && !others && number < 64) p->decay_params |= UINT64_C(1) << number;
+            p->kernel.distances.period = 0;
+        if (terms && !others && number < 64) p->kernel.decay_params |= UINT64_C(1) << number;
         number++;
     }
 }
@@ -333,14 +284,15 @@ static void take_key_sums(struct unit *p)
     const struct spec *const spec = p->spec;
     const bool can = can_sum_keys(spec) && (spec->in_parts || !weight_names_positions(spec)) &&
                      distances_of(p->graph).period == 1;
-    p->sums_whole = can && emit_sums_whole(p->version, p->versions, p->backward, p->backwards);
-    p->sums_keys = p->sums_whole || (can && spec_sums_earlier_keys(spec) &&
-                                     emit_sums_earlier(p->version, p->versions, p->backward, p->backwards));
-    if (p->sums_keys) p->outer_chunk = 1;
-    if (p->sums_keys && !p->sums_whole) p->distances.open_keys = mask_open_keys(spec->mask);
+    p->kernel.sums_whole = can && emit_sums_whole(&p->kernel);
+    p->kernel.sums_keys = p->kernel.sums_whole ||
+                          (can && spec_sums_earlier_keys(spec) && emit_sums_earlier(&p->kernel));
+    if (p->kernel.sums_keys) p->kernel.outer_chunk = 1;
+    if (p->kernel.sums_keys && !p->kernel.sums_whole) p->kernel.distances.open_keys = mask_open_keys(spec->mask);
     /* another linear form counts positions from key 0 of a call, so its results for parts of the keys do not merge */
-    for (int v = 0; v < p->versions && spec->in_parts && spec->emit & EMIT_STATISTICS && !p->sums_keys; v++)
-        if (p->version[v].c->program.linear) p->distances.period = 0;
+    const bool counts = spec->in_parts && spec->emit & EMIT_STATISTICS && !p->kernel.sums_keys;
+    for (const struct version *v = NULL; counts && versions_next(&p->kernel.of[STEP_FORWARD], &v);)
+        if (v->c->program.linear) p->kernel.distances.period = 0;
 }
 
 /* Returns the target to load on this machine, or NULL for all targets. */
@@ -365,6 +317,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     p->text_length = source.length;
     struct diagnostics *d = diagnostics_new(arena, file, source.data, source.length);
     p->spec = spec_read(arena, file, source.data, source.length, o->sets, o->set, d);
+    p->kernel.spec = p->spec;
     if (p->spec && o->no_remainders) spec_warn(p->spec, true, d);
     if (p->spec && o->schedule) take_schedule(p->spec, arena, o->schedule);
     if (p->spec) {
@@ -377,10 +330,10 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     }
     if (p->spec && o->python) python_check_name(p->spec, d);
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
-    if (p->graph) p->arrays = kernel_arrays(p->spec, p->graph);
+    if (p->graph) p->kernel.arrays = kernel_arrays(p->spec, p->graph);
     if (p->graph) check_members(p, d);
     if (p->graph) unit_check_decay(p, d);
-    if (p->graph && diagnostics_errors(d) == 0) p->distances = distances_of_unit(p, d);
+    if (p->graph && diagnostics_errors(d) == 0) p->kernel.distances = distances_of_unit(p, d);
     if (p->graph && diagnostics_errors(d) == 0) count_in_parts(p, d);
     if (p->graph && diagnostics_errors(d) == 0) set_ends(p, d);
     bool good = p->graph != NULL && diagnostics_errors(d) == 0 &&
@@ -393,7 +346,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     struct diagnostics *of_schedule = d;
     if (good && o->tuned && !o->schedule) good = tuned_schedule(p, file, o, &of_schedule, status);
     good = good && versions_make(p, target, targets, o, d, of_schedule);
-    if (good) p->distances.saved_power = saved_power_of(p);
+    if (good) p->kernel.distances.saved_power = saved_power_of(p);
     if (good) take_key_sums(p);
     if (good) set_decay_params(p);
     if (!good && p->asked & EMIT_BACKWARD && diagnostics_errors(d))
@@ -410,11 +363,11 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
         unit_free(p);
         return NULL;
     }
-    p->standalone = o->standalone;
+    p->kernel.standalone = o->standalone;
     p->command = reproducing(arena, file, o, p);
     if (!o->emit) return p;
-    if (!o->only_here || !target_to_load(p, o)) emit_source(emission_of(p), NULL, p->command, &p->source);
-    emit_header(emission_of(p), p->command, &p->header);
+    if (!o->only_here || !target_to_load(p, o)) emit_source(&p->kernel, NULL, p->command, &p->source);
+    emit_header(&p->kernel, p->command, &p->header);
     return p;
 }
 
@@ -438,9 +391,11 @@ void unit_warn(const struct unit *p, const struct options *o)
             diagnostics_warning(d, a->at, "no expression reads the array '%s', so the kernel does not take it",
                                 a->name);
     }
-    overflow_warn(p->spec, p->graph, (const struct compilation *const *)p->compilation, p->compilations, d);
+    overflow_warn(p->spec, p->graph, (const struct compilation *const *)p->kernel.compilation, p->kernel.compilations,
+                  d);
     bool gradients = false;
-    for (int k = 0; k < p->backwards; k++) gradients |= p->backward[k].c && p->backward[k].c->gradients.overflows;
+    for (const struct version *v = NULL; versions_next(&p->kernel.of[STEP_BACKWARD], &v);)
+        gradients |= v->c->gradients.overflows;
     if (gradients) {
         diagnostics_warning(d, p->spec->similarity.at,
                             "gradients of the linear form overflow if the exponent of a factor of the weight is large");
@@ -453,8 +408,8 @@ void unit_warn(const struct unit *p, const struct options *o)
 void unit_emit_here(const struct unit *p, const struct options *o, const char *command, struct text *source,
                     struct text *header)
 {
-    emit_source(emission_of(p), target_to_load(p, o), command, source);
-    emit_header(emission_of(p), command, header);
+    emit_source(&p->kernel, target_to_load(p, o), command, source);
+    emit_header(&p->kernel, command, header);
 }
 
 const char *unit_source_here(struct unit *p, const struct options *o)
@@ -462,7 +417,7 @@ const char *unit_source_here(struct unit *p, const struct options *o)
     const struct target *here = target_to_load(p, o);
     if (!here) return p->source.data;
     if (!p->source_here.data)
-        emit_source(emission_of(p), here, arena_printf(p->arena, "%s --target %s", p->command, here->name),
+        emit_source(&p->kernel, here, arena_printf(p->arena, "%s --target %s", p->command, here->name),
                     &p->source_here);
     return p->source_here.data;
 }
@@ -488,10 +443,10 @@ bool unit_drawn_range(const void *unit, const char *param, double *low, double *
 
 int64_t unit_workspace(const struct unit *p, const struct target *t, const struct problem_size *size, int threads)
 {
-    return emit_workspace(emission_of(p), t, size, threads);
+    return emit_workspace(&p->kernel, t, size, threads);
 }
 
 int64_t unit_saved(const struct unit *p, const struct problem_size *size)
 {
-    return emit_saved(emission_of(p), size);
+    return emit_saved(&p->kernel, size);
 }

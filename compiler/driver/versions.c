@@ -26,7 +26,7 @@ static struct compilation *compile(struct maker *x, const struct schedule *sched
                                    bool linear, bool shown)
 {
     const struct program program = {
-        .kind = forward_program(x->p->spec), .linear = linear, .saves_solution = linear && x->p->saves_solution};
+        .kind = forward_program(x->p->spec), .linear = linear, .saves_solution = linear && x->p->kernel.saves_solution};
     return maker_compile(x, schedule, target, program, shown);
 }
 
@@ -93,8 +93,8 @@ static void compile_backward(struct maker *x, const struct schedule *schedule, c
         if (p->defaults[u].target == target) p->defaults[u].gradients[linear] = first;
     const int saved = first->gradients.saving->outputs - first->gradients.results,
               row_sums = first->gradients.row_sums->outputs;
-    if (saved > p->saved) p->saved = saved;
-    if (row_sums > p->row_sums) p->row_sums = row_sums;
+    if (saved > p->kernel.saved) p->kernel.saved = saved;
+    if (row_sums > p->kernel.row_sums) p->kernel.row_sums = row_sums;
     program = (struct program){.kind = PROGRAM_SAVED_ROWS, .linear = linear};
     if (saved) part[0] = maker_compile(x, schedule, target, program, false);
     program.kind = PROGRAM_ROW_SUMS;
@@ -158,13 +158,13 @@ static void make_backward(struct maker *x, const struct target *target)
             count++;
         }
         for (int n = 0; n < MAX_PARTS && parts != last; n++)
-            p->backward[p->backwards++] = (struct version){
-                .target = target, .c = parts->part[n], .from = from, .cooperative = 1, .part = n};
+            versions_add(
+                p->arena, &p->kernel.of[STEP_BACKWARD],
+                (struct version){.target = target, .c = parts->part[n], .from = from, .cooperative = 1, .part = n});
         last = parts;
         next = INT64_MAX;
-        for (int v = 0; v < p->versions; v++)
-            if (p->version[v].target == target && p->version[v].from > from && p->version[v].from < next)
-                next = p->version[v].from;
+        for (const struct version *v = NULL; versions_next(&p->kernel.of[STEP_FORWARD], &v);)
+            if (v->target == target && v->from > from && v->from < next) next = v->from;
         for (int e = 0; e < p->spec->schedules; e++)
             if (p->spec->schedule[e].from > from && p->spec->schedule[e].from < next) next = p->spec->schedule[e].from;
     }
@@ -187,20 +187,21 @@ static void make_default_gradients(struct maker *x, struct defaults *u)
 /* Renumbers the parts of backward without gaps. */
 static void number_parts(struct unit *p)
 {
+    struct versions *const backward = &p->kernel.of[STEP_BACKWARD];
     int number[MAX_PARTS], kept = 0;
     for (int n = 0; n < MAX_PARTS; n++) {
         number[n] = -1;
-        for (int k = 0; k < p->backwards; k++)
-            if (p->backward[k].part == n && p->backward[k].c) number[n] = p->parts;
-        p->parts += number[n] >= 0;
+        for (const struct version *v = NULL; versions_next(backward, &v);)
+            if (v->part == n) number[n] = p->kernel.parts;
+        p->kernel.parts += number[n] >= 0;
     }
-    for (int k = 0; k < p->backwards; k++) {
-        const int n = number[p->backward[k].part];
+    for (int k = 0; k < backward->count; k++) {
+        const int n = number[backward->version[k].part];
         if (n < 0) continue;
-        p->backward[kept] = p->backward[k];
-        p->backward[kept++].part = n;
+        backward->version[kept] = backward->version[k];
+        backward->version[kept++].part = n;
     }
-    p->backwards = kept;
+    backward->count = kept;
 }
 
 /* Returns whether the gradients of the linear form can be compiled. Sets *reads_solution to whether they read
@@ -245,11 +246,11 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
         bool reads_solution;
         if (!linear_has_gradients(x, target, &reads_solution) && may_choose)
             p->why_quadratic = "the gradients of the linear form cannot be compiled yet";
-        if (first) p->saves_solution = reads_solution;
+        if (first) p->kernel.saves_solution = reads_solution;
     }
     if (separates && backward && solves && !p->why_quadratic) {
         c = compile(x, NULL, target, true, shown);
-        p->saves_solution &= x->good && graph_outputs(c->graph, SAVED_SOLUTION);
+        p->kernel.saves_solution &= x->good && graph_outputs(c->graph, SAVED_SOLUTION);
     }
     /* With the delta rule, the quadratic form takes twice the time. So it is compiled only in place of the linear form.
      */
@@ -262,24 +263,25 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
         p->why_quadratic = c->reason;
 }
 
-/* Compiles the form for few queries, and adds it to the target's versions from p->version[first] on. */
+/* Compiles the form for few queries, and adds it to the target's versions of forward from number `first` on. */
 static void add_few(struct maker *x, const struct target *target, const struct defaults *by_default, int first,
                     bool shown)
 {
     struct unit *p = x->p;
+    struct versions *const forward = &p->kernel.of[STEP_FORWARD];
     const bool solves = graph_find_solve(p->graph) >= 0;
     struct compilation *c = p->spec->algorithm == ALGORITHM_LINEAR || (solves && by_default->linear)
                                 ? NULL
                                 : maker_few(x, target, PROGRAM_FORWARD, shown);
     bool any = false;
-    for (int v = first; v < p->versions && c; v++) {
-        const struct compilation *linear = p->version[v].c->program.linear ? by_default->linear : NULL;
-        p->version[v].few_rows = linear ? rows_before_linear(by_default->quadratic, linear) : MAX_FEW_ROWS;
-        if (p->version[v].few_rows > MAX_FEW_ROWS) p->version[v].few_rows = MAX_FEW_ROWS;
-        if (p->version[v].few_rows > 0) p->version[v].few = c;
-        any |= p->version[v].few != NULL;
+    for (struct version *v = forward->version + first; c && v < forward->version + forward->count; v++) {
+        const struct compilation *linear = v->c->program.linear ? by_default->linear : NULL;
+        v->few_rows = linear ? rows_before_linear(by_default->quadratic, linear) : MAX_FEW_ROWS;
+        if (v->few_rows > MAX_FEW_ROWS) v->few_rows = MAX_FEW_ROWS;
+        if (v->few_rows > 0) v->few = c;
+        any |= v->few != NULL;
     }
-    if (any) p->compilation[p->compilations++] = c;
+    if (any) p->kernel.compilation[p->kernel.compilations++] = c;
 }
 
 /* Returns whether a state stores as many keys for the form "heads" as for the quadratic form. */
@@ -294,14 +296,16 @@ static bool reads_alike(const struct compilation *heads, const struct compilatio
 static void add_heads(struct maker *x, const struct target *target, int first, bool shown)
 {
     struct unit *p = x->p;
-    bool some = p->spec->values_are_keys && !has_prefix_sums(p->graph) && first < p->versions;
-    for (int v = first; v < p->versions; v++) some &= p->version[v].few && !p->version[v].c->program.linear;
+    struct versions *const forward = &p->kernel.of[STEP_FORWARD];
+    bool some = p->spec->values_are_keys && !has_prefix_sums(p->graph) && first < forward->count;
+    for (int v = first; v < forward->count; v++)
+        some &= forward->version[v].few && !forward->version[v].c->program.linear;
     if (!some) return;
     struct compilation *c = maker_for_few(x, target, (struct program){.kind = PROGRAM_FORWARD, .by_heads = true},
                                           shown);
-    if (!c || ((p->spec->emit & EMIT_DECODE) && !reads_alike(c, p->version[first].c))) return;
-    for (int v = first; v < p->versions; v++) p->version[v].heads = c;
-    p->compilation[p->compilations++] = c;
+    if (!c || ((p->spec->emit & EMIT_DECODE) && !reads_alike(c, forward->version[first].c))) return;
+    for (int v = first; v < forward->count; v++) forward->version[v].heads = c;
+    p->kernel.compilation[p->kernel.compilations++] = c;
 }
 
 /* Returns whether both compilations print the same C. */
@@ -325,13 +329,15 @@ static bool same_code(const struct compilation *a, const struct compilation *b)
 static void add(struct unit *p, struct compilation *c, int64_t from, int first, int first_version)
 {
     int k = first;
-    while (k < p->compilations && !same_code(p->compilation[k], c)) k++;
+    while (k < p->kernel.compilations && !same_code(p->kernel.compilation[k], c)) k++;
     const int cooperative = (int)schedule_knob(c, "together", 1);
-    if (k == p->compilations) p->compilation[p->compilations++] = c;
-    const struct version *last = p->versions > first_version ? &p->version[p->versions - 1] : NULL;
-    if (last && last->c == p->compilation[k] && last->cooperative == cooperative) return;
-    p->version[p->versions++] = (struct version){
-        .target = c->target, .c = p->compilation[k], .from = from, .cooperative = cooperative};
+    if (k == p->kernel.compilations) p->kernel.compilation[p->kernel.compilations++] = c;
+    struct versions *const forward = &p->kernel.of[STEP_FORWARD];
+    const struct version *last = forward->count > first_version ? &forward->version[forward->count - 1] : NULL;
+    if (last && last->c == p->kernel.compilation[k] && last->cooperative == cooperative) return;
+    versions_add(
+        p->arena, forward,
+        (struct version){.target = c->target, .c = p->kernel.compilation[k], .from = from, .cooperative = cooperative});
 }
 
 /* Returns the features that a compilation uses, as bits of enum target_feature. */
@@ -345,42 +351,26 @@ static unsigned features_used(const struct compilation *c)
 static void drop_idle(struct unit *p, int first, int first_version)
 {
     unsigned used = 0;
-    for (int k = first; k < p->compilations; k++) used |= features_used(p->compilation[k]);
-    const unsigned features = first < p->compilations ? p->compilation[first]->target->features : 0;
+    for (int k = first; k < p->kernel.compilations; k++) used |= features_used(p->kernel.compilation[k]);
+    const unsigned features = first < p->kernel.compilations ? p->kernel.compilation[first]->target->features : 0;
     if ((features & ~used) <= features / 2) return;
     for (int u = 0; u < p->default_count; u++)
-        if (p->defaults[u].target == p->compilation[first]->target) {
+        if (p->defaults[u].target == p->kernel.compilation[first]->target) {
             memmove(&p->defaults[u], &p->defaults[u + 1], (size_t)(--p->default_count - u) * sizeof *p->defaults);
             break;
         }
-    for (int k = first; k < p->compilations; k++) p->compilation[k] = NULL;
-    p->compilations = first;
-    p->versions = first_version;
-}
-
-/* Compiles a program that a call runs before the main program, for each target that has a version. Returns the
-   number of versions in `made`. */
-static int make_first(struct maker *x, enum program_kind kind, bool shown, struct version *made)
-{
-    struct unit *const p = x->p;
-    const struct program program = {.kind = kind};
-    int count = 0;
-    for (int v = 0; v < p->versions && x->good; v++) {
-        const struct target *const target = p->version[v].target;
-        if (v > 0 && target == p->version[v - 1].target) continue;
-        struct compilation *const c = maker_compile(x, NULL, target, program, shown && count == 0);
-        made[count++] = (struct version){.target = target, .c = c, .cooperative = 1};
-    }
-    return count;
+    for (int k = first; k < p->kernel.compilations; k++) p->kernel.compilation[k] = NULL;
+    p->kernel.compilations = first;
+    p->kernel.of[STEP_FORWARD].count = first_version;
 }
 
 /* Compiles the programs that compute the terms of prefix sums and the corrected values, if other programs read them. */
-static void make_all_first(struct maker *x)
+static void make_first(struct maker *x)
 {
-    struct unit *const p = x->p;
-    const bool corrects = graph_find_solve(p->graph) >= 0 && p->versions && !p->version[0].c->program.linear;
-    if (has_prefix_sums(p->graph)) p->prefixes = make_first(x, PROGRAM_PREFIX_TERMS, false, p->prefix);
-    if (corrects && x->good) p->corrects = make_first(x, PROGRAM_CORRECT_VALUES, true, p->correct);
+    const struct versions *const forward = &x->p->kernel.of[STEP_FORWARD];
+    const bool corrects = graph_find_solve(x->p->graph) >= 0 && forward->count && !forward->version->c->program.linear;
+    if (has_prefix_sums(x->p->graph)) maker_each(x, STEP_TERMS, false);
+    if (corrects) maker_each(x, STEP_CORRECT, true);
 }
 
 /* Returns the number of keys from which an entry of the schedule uses the linear form. It is the entry's knob
@@ -416,6 +406,7 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
     const struct spec *spec = p->spec;
     const int entries = spec->schedules ? spec->schedules : 1;
     const bool one = o->only_here && !o->named_targets; /* without a target's idle features, the next target has code */
+    const struct versions *const forward = &p->kernel.of[STEP_FORWARD];
     struct maker maker = {p, o, d, true}, *x = &maker;
     for (int t = 0; t < targets && x->good; t++) make_defaults(x, target[t], t == 0 && !spec->schedules);
     if (!x->good) return false;
@@ -437,7 +428,7 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
     struct defaults by_default[MAX_VERSIONS]; /* includes the defaults of targets that drop_idle removes */
     memcpy(by_default, p->defaults, sizeof by_default);
     for (int t = 0; t < targets && x->good; t++) {
-        const int first = p->compilations, first_version = p->versions;
+        const int first = p->kernel.compilations, first_version = forward->count;
         for (int e = 0; e < entries && x->good; e++) {
             const struct schedule *entry = spec->schedules ? &spec->schedule[e] : NULL;
             const int64_t from = entry ? entry->from : 0,
@@ -453,20 +444,21 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
             if (linear) add(p, linear, crossover > from ? crossover : from, first, first_version);
         }
         if (x->good) drop_idle(p, first, first_version);
-        if (x->good && p->compilations > first) add_few(x, target[t], &by_default[t], first_version, t == 0);
-        if (x->good && p->compilations > first) add_heads(x, target[t], first_version, t == 0);
-        if (one && p->compilations > 0) break;
+        if (x->good && p->kernel.compilations > first) add_few(x, target[t], &by_default[t], first_version, t == 0);
+        if (x->good && p->kernel.compilations > first) add_heads(x, target[t], first_version, t == 0);
+        if (one && p->kernel.compilations > 0) break;
     }
-    if (x->good) make_all_first(x);
+    if (x->good) make_first(x);
     if (!x->good) return false;
-    for (int v = 0; v < p->versions && (spec->emit & EMIT_BACKWARD) && x->good; v++)
-        if (v == 0 || p->version[v].target != p->version[v - 1].target) make_backward(x, p->version[v].target);
+    const bool backward = spec->emit & EMIT_BACKWARD;
+    for (const struct version *v = NULL; backward && x->good && versions_next_target(forward, &v);)
+        make_backward(x, v->target);
     number_parts(p);
     if (!x->good) return no_gradients(x);
     if (spec->emit & EMIT_DECODE) maker_extend(x);
     if (!x->good) return false;
     bool linear = false;
-    for (int k = 0; k < p->compilations; k++) linear |= p->compilation[k]->program.linear;
+    for (int k = 0; k < p->kernel.compilations; k++) linear |= p->kernel.compilation[k]->program.linear;
     if (!linear && p->defaults[0].linear) p->why_quadratic = "the schedule does not use it at any length";
     return true;
 }

@@ -353,40 +353,40 @@ void emit_choice(const struct emitted_file *e, struct template_names *t)
 }
 
 /* Copies the versions for the file's targets to `to` and returns their number. */
-static int emitted_versions(const struct emitted_file *e, const struct version *v, int versions, struct version *to)
+static int emitted_versions(const struct emitted_file *e, const struct versions *list, struct version *to)
 {
     int count = 0;
-    for (int k = 0; k < versions; k++)
+    for (const struct version *v = NULL; versions_next(list, &v);)
         for (int n = 0; n < e->versions; n++)
-            if (e->version[n].target == v[k].target) {
-                to[count++] = v[k];
+            if (e->version[n].target == v->target) {
+                to[count++] = *v;
                 break;
             }
     return count;
 }
 
 /* Sets the template name `name` to the body of a function that chooses a version by target. */
-static void choose_by_target(const struct emitted_file *e, const struct version *of, int versions, const char *name,
+static void choose_by_target(const struct emitted_file *e, const struct versions *of, const char *name,
                              struct template_names *t)
 {
     struct version v[MAX_VERSIONS];
     struct text made = {0};
     struct version_choice x = choice_in(e);
-    choose(&x, v, emitted_versions(e, of, versions, v), "", &made);
+    choose(&x, v, emitted_versions(e, of, v), "", &made);
     template_set_text(t, name, &made);
 }
 
 void emit_choice_of_first(const struct emitted_file *e, struct template_names *t)
 {
-    if (e->p->prefixes) choose_by_target(e, e->p->prefix, e->p->prefixes, "TERMS_CHOICE", t);
-    if (e->p->corrects) choose_by_target(e, e->p->correct, e->p->corrects, "CORRECT_CHOICE", t);
-    if (e->p->appends) choose_by_target(e, e->p->append, e->p->appends, "APPEND_CHOICE", t);
+    if (e->p->of[STEP_TERMS].count) choose_by_target(e, &e->p->of[STEP_TERMS], "TERMS_CHOICE", t);
+    if (e->p->of[STEP_CORRECT].count) choose_by_target(e, &e->p->of[STEP_CORRECT], "CORRECT_CHOICE", t);
+    if (e->p->of[STEP_APPEND].count) choose_by_target(e, &e->p->of[STEP_APPEND], "APPEND_CHOICE", t);
 }
 
 void emit_choice_of_extend(const struct emitted_file *e, struct template_names *t)
 {
-    choose_by_target(e, e->p->extend, e->p->extends, "EXTEND_CHOICE", t);
-    choose_by_target(e, e->p->foldable, e->p->foldables, "FOLDABLE_CHOICE", t);
+    choose_by_target(e, &e->p->of[STEP_EXTEND], "EXTEND_CHOICE", t);
+    choose_by_target(e, &e->p->of[STEP_FOLDABLE], "FOLDABLE_CHOICE", t);
 }
 
 void emit_choice_of_attending(const struct emitted_file *e, struct template_names *t)
@@ -394,10 +394,10 @@ void emit_choice_of_attending(const struct emitted_file *e, struct template_name
     struct version v[MAX_COMPILATIONS];
     struct text attends = {0}, prepares = {0};
     bool of_all;
-    choose_by_size(e, v, emitted_versions(e, e->p->attend, e->p->attends, v), any_few(e->version, e->versions, &of_all),
+    choose_by_size(e, v, emitted_versions(e, &e->p->of[STEP_ATTEND], v), any_few(e->version, e->versions, &of_all),
                    &attends);
     struct version_choice x = choice_in(e);
-    if (e->p->prepares) choose(&x, v, emitted_versions(e, e->p->prepare, e->p->prepares, v), "", &prepares);
+    if (e->p->of[STEP_PREPARE].count) choose(&x, v, emitted_versions(e, &e->p->of[STEP_PREPARE], v), "", &prepares);
     template_set_text(t, "ATTEND_CHOICE", &attends);
     template_set_text(t, "PREPARE_CHOICE", &prepares);
 }
@@ -410,8 +410,8 @@ void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t
     bool idle = false, by_length = false;
     for (int part = 0; part < e->p->parts; part++) {
         int versions = 0;
-        for (int k = 0; k < e->p->backwards; k++) {
-            const struct version *b = &e->p->backward[k];
+        for (int k = 0; k < e->p->of[STEP_BACKWARD].count; k++) {
+            const struct version *b = &e->p->of[STEP_BACKWARD].version[k];
             bool here = false; /* true if the file has code for the target */
             for (int n = 0; n < e->versions; n++) here |= e->version[n].target == b->target;
             if (b->part == part && here) v[versions++] = *b;

@@ -13,8 +13,7 @@ enum {
     MAX_COMPILATIONS = 2 * MAX_VERSIONS * MAX_SCHEDULES + 2 * MAX_VERSIONS,
     MAX_PARTS = 32,
     FIRST_TERMS = 24, /* the first number of the parts that compute the terms of prefix sums */
-    MAX_BACKWARDS = MAX_COMPILATIONS * MAX_PARTS,
-    MAX_EMITTED = 2 * MAX_COMPILATIONS + MAX_BACKWARDS + 7 * MAX_VERSIONS
+    MAX_EMITTED = (2 + MAX_PARTS) * MAX_COMPILATIONS + 7 * MAX_VERSIONS
 };
 
 /* The code that a kernel runs for `from` or more keys, until the `from` of the next version. */
@@ -34,52 +33,56 @@ struct version {
 /* Returns the number of loops that skip tiles whose weights a decay makes too small to change a sum (faded.c). */
 int emit_faded_loops(const struct compilation *c);
 
+/* The versions of a step (program.def), sorted by target and then by `from`. */
+struct versions {
+    struct version *version;
+    int count;
+};
+
 /* All code of one spec. */
 struct emission {
     const struct spec *spec;
-    const struct kernel_arrays *arrays;
-    const struct compilation *const *compilation; /* sorted by target */
+    const struct kernel_arrays *arrays; /* the arrays that the kernel reads and writes */
+    /* The compilations of forward, without duplicates. For each target and entry of the schedule, they are the
+       quadratic and the linear form, as needed, and then the form for few queries. */
+    const struct compilation *compilation[MAX_COMPILATIONS + 1];
     int compilations;
-    const struct version *version; /* versions of forward, sorted by target and then by `from` */
-    int versions;
-    const struct version *correct; /* versions of the corrected values, sorted by target */
-    int corrects;
-    const struct version *append; /* versions that correct the values of a state's new tokens, sorted by target */
-    int appends;
-    const struct version *prefix; /* versions of the terms of prefix sums, sorted by target */
-    int prefixes;
-    const struct version *backward; /* versions of the gradients, in the order of `version` */
-    int backwards, parts;           /* parts: the number of parts of backward */
-    const struct version *extend;   /* versions for states with sums, sorted by target */
-    int extends;
-    const struct version *foldable; /* versions for such states with transitions, sorted by target */
-    int foldables;
-    const struct version *attend;  /* versions that attend to keys in a state, in the order of `version` */
-    int attends;                   /* If it is 0, the versions of forward attend to keys in a state. */
-    const struct version *prepare; /* versions that prepare keys for a state, sorted by target */
-    int prepares;
-    const struct compilation *const *of_prepared; /* compilations of `attend` and `prepare`, without duplicates */
-    int of_prepareds;
+    struct versions of[STEPS]; /* what calls run */
+    /* parts, saved: the number of parts of the gradients, and of arrays that forward saves; row_sums: the number of
+       arrays of row sums */
+    int parts, saved, row_sums;
+    bool saves_solution; /* forward also saves SAVED_SOLUTION */
     /* folds: two states can be added; moves: both states may start at position 0; any_order: they can be added in
        any order */
     bool folds, moves, any_order;
+    bool terms_move;      /* true if the terms of prefix sums do not depend on positions, or if there are none */
+    int64_t read_back;    /* a state stores this number of last keys, or all keys if it is negative */
+    int64_t read_first;   /* a state stores this number of the first keys */
     bool paged;           /* the rows of a state may be in pages */
     bool rows_move;       /* a row of a state may move to the position of another token */
-    bool terms_move;      /* true if the terms of prefix sums do not depend on positions, or if there are none */
-    int64_t read_back;    /* the number of last keys in a state, or negative for all keys */
-    int64_t read_first;   /* the number of first keys in a state */
-    uint64_t fingerprint; /* a hash of the graph and of the layout of a state */
-    /* saved: the number of arrays that forward saves; row_sums: the number of arrays of row sums */
-    int saved, row_sums;
-    bool saves_solution; /* forward also saves SAVED_SOLUTION */
-    int64_t outer_chunk; /* as in struct attn_kernel; 0: the kernel takes no outer sums */
+    uint64_t fingerprint; /* identifies states: a hash of the graph and of the layout */
+    int64_t outer_chunk;  /* as in struct attn_kernel; 0: the kernel takes no outer sums */
     /* sums_keys: forward takes sums over keys from the caller, as backward takes outer sums; sums_whole: these are sums
        over all tokens (emit_sums_whole), not over earlier and later ones (emit_sums_earlier) */
     bool sums_keys, sums_whole;
-    struct distances distances;
-    uint64_t decay_params; /* as in struct attn_kernel */
-    bool standalone;
+    struct distances distances; /* of queries and their keys */
+    uint64_t decay_params;      /* as in struct attn_kernel */
+    bool standalone;            /* the C includes no header of attnc */
 };
+
+/* Adds a version to the end of a list. */
+struct version *versions_add(struct arena *arena, struct versions *list, struct version version);
+/* Sets *v to the next version that has code, or to the first one if *v is NULL. Returns false after the last one. */
+bool versions_next(const struct versions *list, const struct version **v);
+/* Like versions_next, but skips versions on the target of *v. */
+bool versions_next_target(const struct versions *list, const struct version **v);
+/* Returns the version on target t for this number of keys, or NULL. */
+const struct version *versions_find(const struct versions *list, const struct target *t, int64_t keys);
+/* Adds the code of a list's versions on target t, or on all targets if it is NULL, to the `count` compilations of
+   `code` unless it is there. Returns their number. */
+int versions_code(const struct versions *list, const struct target *t, const struct compilation **code, int count);
+/* Returns the first compilation that extends states with sums, or NULL if states have none. */
+const struct compilation *emission_extend(const struct emission *p);
 
 /* emit_source prints NAME.c for the target `only`, or for all targets if it is NULL. emit_header prints NAME.h.
    `command` is the attnc command that makes the file. A standalone file includes no header of attnc. */
@@ -97,12 +100,12 @@ int64_t emit_state_rows(int64_t first, int64_t read_back, int64_t chunk, bool fo
 bool emit_stores_chunks(const struct emission *p);
 /* Returns outer_chunk of struct attn_kernel for these parts of backward, or 0 if they cannot take outer sums. Results
    stay equal if all positions move by `period`. (outer.c) */
-int64_t emit_outer_chunk(const struct version *backward, int backwards, int64_t period);
+int64_t emit_outer_chunk(const struct versions *backward, int64_t period);
 /* Returns whether all queries read the sums over all keys, in forward and in each part of backward for any number of
    keys. (outer.c) */
-bool emit_sums_whole(const struct version *version, int versions, const struct version *backward, int backwards);
+bool emit_sums_whole(const struct emission *p);
 /* Returns whether queries read sums over earlier keys, and backward takes outer sums that may begin at any token. */
-bool emit_sums_earlier(const struct version *version, int versions, const struct version *backward, int backwards);
+bool emit_sums_earlier(const struct emission *p);
 /* Returns whether calls may have some keys of a sequence with a decay (attn_problem.query_decay). */
 bool emit_decay_parts(const struct emission *p);
 /* Returns the bytes of the sums over keys of a head, or 0 if queries read other sums than those over all keys. */

@@ -187,8 +187,8 @@ void emit_entry_points(const struct emitted_file *e, struct text *out)
     template_set(&t, "NAME_AS_TEXT", arena_printf(t.arena, "\"%s\"", c->spec->name));
     template_set(&t, "VERSION_AS_TEXT", "\"" ATTNC_VERSION "\"");
     template_set(&t, "DTYPE", emit_runtime_dtype(c->spec->dtype));
-    if (e->p->extends) emit_choice_of_extend(e, &t);
-    if (e->p->attends) emit_choice_of_attending(e, &t);
+    if (e->p->of[STEP_EXTEND].count) emit_choice_of_extend(e, &t);
+    if (e->p->of[STEP_ATTEND].count) emit_choice_of_attending(e, &t);
     if (c->spec->emit & EMIT_DECODE) template_set(&t, "STATE_FUNCTIONS", template_fill(&t, kernel_state));
     text_add(out, "%s", template_fill(&t, kernel_entry));
 }

@@ -62,7 +62,7 @@ bool emit_is_param_of_rows(const struct kernel_array *a)
 /* Returns whether the kernel computes the array. Gradients are computed only in backward. */
 static bool is_computed(const struct emission *p, const struct kernel_array *a, bool backward)
 {
-    if (strcmp(a->name, corrected_values) == 0) return p->corrects > 0;
+    if (strcmp(a->name, corrected_values) == 0) return p->of[STEP_CORRECT].count > 0;
     const enum prefix_array array = prefix_array_find(a->name);
     const bool gradient = array == PREFIX_GRADIENT || array == PREFIX_GRADIENT_OF_QUERY ||
                           array == PREFIX_GRADIENT_OF_KEY;

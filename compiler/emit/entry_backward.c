@@ -32,8 +32,8 @@ static const char *row_values(const struct emitted_file *e, struct arena *arena,
 /* Returns the part of backward whose tiles add to shared sums in order, or NULL. */
 static const struct compilation *ordered_part(const struct emitted_file *e)
 {
-    for (int k = 0; k < e->p->backwards; k++)
-        if (e->p->backward[k].c && emit_in_order(e->p->backward[k].c->loops)) return e->p->backward[k].c;
+    for (const struct version *v = NULL; versions_next(&e->p->of[STEP_BACKWARD], &v);)
+        if (emit_in_order(v->c->loops)) return v->c;
     return NULL;
 }
 
@@ -69,9 +69,9 @@ static struct sums sums_of(const struct emitted_file *e, struct arena *arena)
 static const char *sums_wanted(const struct emitted_file *e, struct arena *arena)
 {
     const char *when = "";
-    for (int k = 0; k < e->p->backwards; k++) {
-        const struct compilation *c = e->p->backward[k].c;
-        for (int o = 0; c && program_takes_sums(&c->program) && o < c->graph->outputs; o++)
+    for (const struct version *v = NULL; versions_next(&e->p->of[STEP_BACKWARD], &v);) {
+        const struct compilation *const c = v->c;
+        for (int o = 0; program_takes_sums(&c->program) && o < c->graph->outputs; o++)
             when = emit_or_name(
                 arena, when,
                 arena_printf(arena, "call.%s", emit_identifier(arena, e->p->arrays, c->graph->output[o].name)));
@@ -81,7 +81,7 @@ static const char *sums_wanted(const struct emitted_file *e, struct arena *arena
 
 bool emit_decay_parts(const struct emission *p)
 {
-    return p->prefixes && p->spec->emit & EMIT_STATISTICS && p->distances.period > 0 && !p->outer_chunk;
+    return p->of[STEP_TERMS].count && p->spec->emit & EMIT_STATISTICS && p->distances.period > 0 && !p->outer_chunk;
 }
 
 void emit_set_prefix_sums(struct template_names *t, const struct emitted_file *e)
@@ -91,12 +91,13 @@ void emit_set_prefix_sums(struct template_names *t, const struct emitted_file *e
     template_set_number(t, "HAS_ADDS", decay_parts || e->p->outer_chunk > 0);
     template_set(t, "DECAY_PARAMS", arena_printf(t->arena, "UINT64_C(0x%llx)", (unsigned long long)e->p->decay_params));
     const int sums = kernel_array_find(e->p->arrays, prefix_array_name(PREFIX_OF_KEY));
-    template_set_number(t, "PREFIX_SUMS", e->p->prefixes);
+    template_set_number(t, "PREFIX_SUMS", e->p->of[STEP_TERMS].count);
     template_set_number(t, "F64", e->p->spec->dtype == DTYPE_F64);
-    template_set_number(t, "CORRECTED", e->p->corrects);
-    if (e->p->prefixes + e->p->corrects) template_set(t, "REAL", emit_real(e->p->spec->dtype));
-    if (!e->p->prefixes) template_set_number(t, "PREFIX_GRADIENTS", 0);
-    if (!e->p->prefixes) return;
+    template_set_number(t, "CORRECTED", e->p->of[STEP_CORRECT].count);
+    if (e->p->of[STEP_TERMS].count + e->p->of[STEP_CORRECT].count)
+        template_set(t, "REAL", emit_real(e->p->spec->dtype));
+    if (!e->p->of[STEP_TERMS].count) template_set_number(t, "PREFIX_GRADIENTS", 0);
+    if (!e->p->of[STEP_TERMS].count) return;
     const char *const wanted = emit_prefix_wanted(e, t->arena);
     template_set_number(t, "PREFIX_GRADIENTS", *wanted != 0);
     template_set(t, "PREFIX_WANTED", wanted);
@@ -109,15 +110,13 @@ void emit_set_backward(struct template_names *t, const struct emitted_file *e)
 {
     const bool totals = emit_has_totals(e, t->arena);
     template_set_number(t, "BACKWARD", e->p->parts > 0);
-    const bool tiled = emit_has_tiled(e->p->arrays), first = e->p->prefixes || e->p->corrects;
+    const bool tiled = emit_has_tiled(e->p->arrays), first = e->p->of[STEP_TERMS].count || e->p->of[STEP_CORRECT].count;
     template_set_number(t, "SHARED", first || tiled);
     template_set_number(t, "TASKS_OF_KEYS", e->p->parts > 0 || first);
     bool of_batch = false;
-    for (int k = 0; k < e->p->backwards; k++) {
-        const struct compilation *const c = e->p->backward[k].c;
-        of_batch |= c && emit_units_of(c->loops, program_is_backward(&c->program)) &&
-                    emit_tasks_over(c->loops, SIZE_BATCH);
-    }
+    for (const struct version *v = NULL; versions_next(&e->p->of[STEP_BACKWARD], &v);)
+        of_batch |= emit_units_of(v->c->loops, program_is_backward(&v->c->program)) &&
+                    emit_tasks_over(v->c->loops, SIZE_BATCH);
     template_set_number(t, "TOTALS", totals);
     template_set_number(t, "UNITS_OF_BATCH", of_batch);
     if (!e->p->parts) template_set_number(t, "IDLE", 0);
@@ -136,7 +135,8 @@ void emit_set_backward(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "SOLUTION", e->p->saves_solution);
     template_set_number(t, "ROW_SUM_COUNT", e->p->row_sums);
     template_set_number(t, "PARTS", e->p->parts);
-    template_set(t, "PART_LENGTHS", emit_lengths(e->p->backward, e->p->backwards, t->arena));
+    template_set(t, "PART_LENGTHS",
+                 emit_lengths(e->p->of[STEP_BACKWARD].version, e->p->of[STEP_BACKWARD].count, t->arena));
     template_set(t, "SAVED_VALUES", row_values(e, t->arena, "saved", e->p->saved, "saved"));
     template_set(t, "ROW_SUM_VALUES", row_values(e, t->arena, "row", e->p->row_sums, "rows"));
     template_set(t, "PART_CALLS", emit_part_calls(e, t->arena));

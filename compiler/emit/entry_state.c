@@ -218,7 +218,7 @@ static bool stores_solution(const struct loops *l)
 
 bool emit_stores_chunks(const struct emission *p)
 {
-    return p->extends > 0 && p->folds && p->read_first == 0;
+    return p->of[STEP_EXTEND].count > 0 && p->folds && p->read_first == 0;
 }
 
 /* Sets the names for sums over keys that several sequences share. */
@@ -237,14 +237,14 @@ static void set_common(struct template_names *t, const struct emitted_file *e)
 void emit_set_state(struct template_names *t, const struct emitted_file *e)
 {
     const struct emission *const p = e->p;
-    const bool decodes = p->spec->emit & EMIT_DECODE, carried = p->extends > 0;
+    const bool decodes = p->spec->emit & EMIT_DECODE, carried = p->of[STEP_EXTEND].count > 0;
     const struct kernel_array *const ids = emit_param_of_ids(p->arrays);
     template_set_number(t, "DECODE", decodes);
     template_set_number(t, "CARRIED", carried);
-    template_set_number(t, "SOLVES", carried && stores_solution(p->extend[0].c->loops));
+    template_set_number(t, "SOLVES", carried && stores_solution(emission_extend(p)->loops));
     template_set_number(t, "PAGED", p->paged);
     set_common(t, e);
-    template_set_number(t, "APPENDS", p->appends > 0);
+    template_set_number(t, "APPENDS", p->of[STEP_APPEND].count > 0);
     template_set_number(t, "ROWS_MOVE", p->rows_move);
     template_set_number(t, "READ_FIRST", p->read_first);
     template_set_number(t, "NUMBERED", emit_numbers_sequences(p->spec));
@@ -252,22 +252,22 @@ void emit_set_state(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "CHUNK_SUMS", emit_stores_chunks(p));
     if (!decodes) return;
     template_set_number(t, "FOLDS", p->folds);
-    template_set_number(t, "TRANSITIONS", p->foldables > 0);
-    template_set_number(t, "JOINS", p->folds || p->foldables > 0);
+    template_set_number(t, "TRANSITIONS", p->of[STEP_FOLDABLE].count > 0);
+    template_set_number(t, "JOINS", p->folds || p->of[STEP_FOLDABLE].count > 0);
     template_set_number(t, "MOVES", p->moves);
     template_set_number(t, "TERMS_MOVE", p->terms_move);
-    template_set_number(t, "PREPARED", p->prepares > 0);
-    template_set_number(t, "ATTENDS", p->attends > 0);
-    template_set(t, "ATTENDING", p->attends ? "attending" : "version");
+    template_set_number(t, "PREPARED", p->of[STEP_PREPARE].count > 0);
+    template_set_number(t, "ATTENDS", p->of[STEP_ATTEND].count > 0);
+    template_set(t, "ATTENDING", p->of[STEP_ATTEND].count ? "attending" : "version");
     template_set_number(t, "ANY_ORDER", p->any_order);
     template_set_number(t, "BY_CAPACITY", p->read_back < 0);
     template_set_number(t, "READ_BACK", p->read_back);
     template_set_number(
         t, "ROWS_KEPT",
-        emit_state_rows(p->read_first, p->read_back, carried ? p->extend[0].c->state.chunk : 0, p->folds));
-    const bool uncopied = p->read_first == 0 && p->prepares == 0 && !spec_has_storage(p->spec) && p->read_back >= 0 &&
-                          (!carried || p->read_back == 0),
-               rounds = p->prepares > 0 && p->spec->k_storage;
+        emit_state_rows(p->read_first, p->read_back, carried ? emission_extend(p)->state.chunk : 0, p->folds));
+    const bool uncopied = p->read_first == 0 && p->of[STEP_PREPARE].count == 0 && !spec_has_storage(p->spec) &&
+                          p->read_back >= 0 && (!carried || p->read_back == 0),
+               rounds = p->of[STEP_PREPARE].count > 0 && p->spec->k_storage;
     template_set_number(t, "UNCOPIED", uncopied);
     template_set_number(t, "ROUNDS_PREPARED", rounds);
     bool several = emit_by_length(e->version, e->versions), linear = false;
@@ -281,6 +281,6 @@ void emit_set_state(struct template_names *t, const struct emitted_file *e)
         template_set(t, "IDS_OF_CALL_ROW", arena_printf(t->arena, "call.at.%s[1]", ids->member));
     }
     template_set(t, "FINGERPRINT", arena_printf(t->arena, "UINT64_C(0x%016llx)", (unsigned long long)p->fingerprint));
-    set_kept_arrays(t, p->arrays, p->prepares > 0, p->appends > 0);
+    set_kept_arrays(t, p->arrays, p->of[STEP_PREPARE].count > 0, p->of[STEP_APPEND].count > 0);
     set_rows_of_queries(t, p->arrays);
 }

@@ -177,34 +177,10 @@ void emit_source(const struct emission *p, const struct target *only, const char
         if (only && t != only) continue;
         c[compilations++] = p->compilation[k];
         if (k + 1 < p->compilations && p->compilation[k + 1]->target == t) continue;
-        for (int b = 0; b < p->backwards; b++) {
-            bool there = !p->backward[b].c || p->backward[b].target != t;
-            for (int n = 0; n < compilations && !there; n++) there = c[n] == p->backward[b].c;
-            if (!there) c[compilations++] = p->backward[b].c;
-        }
-        for (int x = 0; x < p->corrects; x++)
-            if (p->correct[x].target == t) c[compilations++] = p->correct[x].c;
-        for (int x = 0; x < p->appends; x++)
-            if (p->append[x].target == t) c[compilations++] = p->append[x].c;
-        for (int x = 0; x < p->prefixes; x++)
-            if (p->prefix[x].target == t) c[compilations++] = p->prefix[x].c;
-        for (int x = 0; x < p->of_prepareds; x++)
-            if (p->of_prepared[x]->target == t) c[compilations++] = p->of_prepared[x];
-        for (int x = 0; x < p->extends; x++)
-            if (p->extend[x].target == t) {
-                if (p->extend[x].c->state.few_tokens) /* The compilation that is added next calls this one. */
-                    c[compilations++] = p->extend[x].c->state.few_tokens;
-                c[compilations++] = p->extend[x].c;
-                if (p->extend[x].fold) c[compilations++] = p->extend[x].fold;
-            }
-        for (int x = 0; x < p->foldables; x++)
-            if (p->foldable[x].target == t) {
-                c[compilations++] = p->foldable[x].c;
-                c[compilations++] = p->foldable[x].fold;
-            }
+        for (int step = 0; step < STEPS; step++) compilations = versions_code(&p->of[step], t, c, compilations);
     }
-    for (int k = 0; k < p->versions; k++)
-        if (!only || p->version[k].target == only) version[versions++] = p->version[k];
+    for (const struct version *v = NULL; versions_next(&p->of[STEP_FORWARD], &v);)
+        if (!only || v->target == only) version[versions++] = *v;
     const struct emitted_file emission = {p, c, version, compilations, versions, command}, *const e = &emission;
     struct text code = {0}, *const out = &code;
     emit_heading(e, file);

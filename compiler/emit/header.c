@@ -75,9 +75,10 @@ static const char *rows_of_arrays(struct arena *arena, const struct kernel_array
 /* Returns the sentence for NAME.h about calls of extend with NULL for q and out. */
 static const char *without_rows(const struct emission *p)
 {
-    return p->prepares ? "   If q and out are NULL, the call only adds the tokens to the state. Keys are stored after "
-                         "normalisation, rotation or\n   the like, computed with the parameters of this call.\n"
-                       : "   If q and out are NULL, the call only adds the tokens to the state.\n";
+    return p->of[STEP_PREPARE].count
+               ? "   If q and out are NULL, the call only adds the tokens to the state. Keys are stored after "
+                 "normalisation, rotation or\n   the like, computed with the parameters of this call.\n"
+               : "   If q and out are NULL, the call only adds the tokens to the state.\n";
 }
 
 /* Prints the declarations for states and their comments. */
@@ -87,17 +88,18 @@ static void decoding(const struct emission *p, struct text *out)
     const char *const name = c->spec->name;
     struct arena *const arena = c->graph->module->arena;
     /* Without prepared keys, a state stores values as parts of their keys. */
-    const char *const rows = c->spec->values_are_keys && !p->prepares ? "keys" : "keys and values";
+    const char *const rows = c->spec->values_are_keys && !p->of[STEP_PREPARE].count ? "keys" : "keys and values";
     const char *holds = p->read_back < 0 ? arena_printf(arena, "the %s%s of up to problem->capacity tokens", rows,
-                                                        p->appends ? ", and the corrected values," : "")
-                        : p->extends
+                                                        p->of[STEP_APPEND].count ? ", and the corrected values," : "")
+                        : p->of[STEP_EXTEND].count
                             ? arena_printf(arena, "sums over the keys so far, and the %s of the last tokens", rows)
                         : p->read_first ? arena_printf(arena, "the %s of the first and the last tokens", rows)
                                         : arena_printf(arena, "the %s of the last tokens", rows);
     if (p->read_back >= 0)
         holds = arena_printf(arena, "%s (at most %lld tokens)", holds,
                              (long long)emit_state_rows(p->read_first, p->read_back,
-                                                        p->extends ? p->extend[0].c->state.chunk : 0, p->folds));
+                                                        p->of[STEP_EXTEND].count ? emission_extend(p)->state.chunk : 0,
+                                                        p->folds));
     text_add(out,
              "\n/* A state is one block of memory, aligned to 64, for the tokens so far of problem->batch sequences.\n"
              "   For each sequence it stores\n   %s.\n"
@@ -114,13 +116,13 @@ static void decoding(const struct emission *p, struct text *out)
     text_add(out,
              "/* Initialises a state whose sequences are all empty. %s*/\n"
              "int %s_state_init(const struct attn_problem *problem, void *state);\n",
-             p->folds || p->foldables
+             p->folds || p->of[STEP_FOLDABLE].count
                  ? arena_printf(arena,
                                 "The first token of each sequence will be at position\n"
                                 "   problem->start, which must be a multiple of %lld, the number of tokens that the "
                                 "kernel sums at a time.\n"
                                 "   For other positions, returns ATTN_ELENGTH. ",
-                                (long long)p->extend[0].c->state.chunk)
+                                (long long)emission_extend(p)->state.chunk)
                  : "",
              name);
     text_add(out,
@@ -181,7 +183,7 @@ static void decoding(const struct emission *p, struct text *out)
         p->rows_move ? "" : ", or if the path is not 0, 1, 2, …: rows of this kernel's states belong to a position",
         name);
     const char *folds = "Returns ATTN_EFOLD: states of this kernel cannot be joined";
-    if (p->folds || p->foldables)
+    if (p->folds || p->of[STEP_FOLDABLE].count)
         folds = arena_printf(
             arena,
             "Appends each sequence of `right` to the same sequence of `left`. After an error, both are unchanged.\n"
@@ -193,8 +195,9 @@ static void decoding(const struct emission *p, struct text *out)
                            : "at position 0 and have no tokens in its sums,\n   or ",
             name,
             p->any_order ? "" : "   If its sums have tokens, the sums of `left` must have all tokens of `left`.\n",
-            (long long)emit_state_rows(0, 0, p->extend[0].c->state.chunk, true));
-    if (p->foldables) folds = arena_printf(arena, "%s.\n   Returns ATTN_EFOLD unless problem->foldable is set", folds);
+            (long long)emit_state_rows(0, 0, emission_extend(p)->state.chunk, true));
+    if (p->of[STEP_FOLDABLE].count)
+        folds = arena_printf(arena, "%s.\n   Returns ATTN_EFOLD unless problem->foldable is set", folds);
     text_add(out, "/* %s. */\nint %s_state_fold(const struct attn_problem *problem, void *left, const void *right);\n",
              folds, name);
 }
@@ -264,10 +267,13 @@ void emit_header(const struct emission *p, const char *command, struct text *out
         "   even if OpenMP's default has changed since. Put the number into problem->workspace_bytes, so that "
         "_forward\n"
         "   can check it. Returns 0 for NULL. */\n",
-        !emit_by_length(p->version, p->versions) ? ""
-        : p->prefixes ? ", and for all problems with fewer keys and no more queries than keys"
-                      : ", and for all problems with fewer keys",
-        emit_by_length(p->version, p->versions) || p->prefixes + p->corrects ? "" : ", not on the lengths");
+        !emit_by_length(p->of[STEP_FORWARD].version, p->of[STEP_FORWARD].count) ? ""
+        : p->of[STEP_TERMS].count ? ", and for all problems with fewer keys and no more queries than keys"
+                                  : ", and for all problems with fewer keys",
+        emit_by_length(p->of[STEP_FORWARD].version, p->of[STEP_FORWARD].count) ||
+                p->of[STEP_TERMS].count + p->of[STEP_CORRECT].count
+            ? ""
+            : ", not on the lengths");
     text_add(out, "size_t %s_workspace(const struct attn_problem *problem);\n", name);
     text_add(out,
              "/* Computes out%s. Returns 0 or a negative ATTN_E… (see %s).\n"

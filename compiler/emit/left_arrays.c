@@ -22,12 +22,9 @@ struct left_array {
 /* Returns the graph of a part of backward, for the first target that has the part. Returns NULL if no target has it. */
 static const struct graph *graph_of_part(const struct emitted_file *e, bool linear, int part)
 {
-    for (int k = 0; k < e->p->backwards; k++) {
-        const struct compilation *c = e->p->backward[k].c;
-        if (c && e->p->backward[k].part == part && c->program.linear == linear &&
-            program_outputs_gradients(&c->program))
-            return c->graph;
-    }
+    for (const struct version *v = NULL; versions_next(&e->p->of[STEP_BACKWARD], &v);)
+        if (v->part == part && v->c->program.linear == linear && program_outputs_gradients(&v->c->program))
+            return v->c->graph;
     return NULL;
 }
 
@@ -148,9 +145,9 @@ static bool needs(const struct graph *g, int v, int of, struct arena *arena)
 static const char *with_prefix_wanted(const struct emitted_file *e, const char *condition, const char *call,
                                       struct arena *arena)
 {
-    for (int k = 0; k < e->p->backwards; k++) {
-        const struct compilation *const c = e->p->backward[k].c;
-        for (int o = 0; c && c->program.of_terms && o < c->graph->outputs; o++) {
+    for (const struct version *v = NULL; versions_next(&e->p->of[STEP_BACKWARD], &v);) {
+        const struct compilation *const c = v->c;
+        for (int o = 0; c->program.of_terms && o < c->graph->outputs; o++) {
             const int array = kernel_array_find(e->p->arrays, c->graph->output[o].name);
             if (array < 0) continue; /* the array has sums of slices */
             condition = emit_or_name(
@@ -302,9 +299,9 @@ const char *emit_part_calls(const struct emitted_file *e, struct arena *arena)
     bool summed = !*emit_prefix_wanted(e, arena);
     for (int part = 0; part < e->p->parts; part++) {
         bool totals = false, saved = false, solution = false, of_terms = false;
-        for (int k = 0; k < e->p->backwards; k++) {
-            const struct compilation *c = e->p->backward[k].c;
-            if (e->p->backward[k].part != part || !c) continue;
+        for (const struct version *v = NULL; versions_next(&e->p->of[STEP_BACKWARD], &v);) {
+            const struct compilation *const c = v->c;
+            if (v->part != part) continue;
             totals |= program_adds_totals(&c->program);
             saved |= program_recomputes_saved(&c->program);
             solution |= e->p->saves_solution && c->graph->outputs == 1 && is_output(c->graph, SAVED_SOLUTION);

@@ -113,8 +113,7 @@ static void mark_needed(const struct graph *g, int v, bool *needed)
 /* The arrays that one part of backward leaves for another one, and that a call needs if it only adds to outer sums:
    carried states read them, or other such arrays are computed from them. */
 struct needed {
-    const struct version *backward;
-    int backwards;
+    const struct versions *backward;
     const struct target *target;
     bool later; /* the call adds to sums of later tokens, not of earlier ones */
     int count;
@@ -161,20 +160,19 @@ static bool is_part(const struct needed *x, const struct compilation *c)
     return c && c->target == x->target && program_outputs_gradients(&c->program);
 }
 
-static struct needed *arrays_needed(const struct version *backward, int backwards, const struct compilation *of,
-                                    bool later)
+static struct needed *arrays_needed(const struct versions *backward, const struct compilation *of, bool later)
 {
     struct needed *const x = arena_alloc(of->graph->module->arena, sizeof *x);
-    *x = (struct needed){.backward = backward, .backwards = backwards, .target = of->target, .later = later};
+    *x = (struct needed){.backward = backward, .target = of->target, .later = later};
     size_t inputs = 0;
-    for (int k = 0; k < backwards; k++)
-        for (int v = 0; is_part(x, backward[k].c) && v < backward[k].c->graph->values; v++)
-            inputs += backward[k].c->graph->value[v].op == GRAPH_INPUT;
+    for (const struct version *b = NULL; versions_next(backward, &b);)
+        for (int v = 0; is_part(x, b->c) && v < b->c->graph->values; v++)
+            inputs += b->c->graph->value[v].op == GRAPH_INPUT;
     x->name = arena_alloc(of->graph->module->arena, inputs * sizeof *x->name);
     for (bool more = true; more;) {
         more = false;
-        for (int k = 0; k < backwards; k++)
-            if (is_part(x, backward[k].c)) more |= add_read(x, backward[k].c);
+        for (const struct version *b = NULL; versions_next(backward, &b);)
+            if (is_part(x, b->c)) more |= add_read(x, b->c);
     }
     return x;
 }
@@ -187,26 +185,25 @@ static bool leaves_needed(const struct needed *x, const struct compilation *c)
 }
 
 /* Returns whether a call that adds to sums of earlier tokens needs no sums of later ones. */
-static bool has_arrays(const struct version *backward, int backwards, const struct compilation *of)
+static bool has_arrays(const struct versions *backward, const struct compilation *of)
 {
-    const struct needed *const x = arrays_needed(backward, backwards, of, false);
+    const struct needed *const x = arrays_needed(backward, of, false);
     bool has = true;
-    for (int k = 0; k < backwards; k++)
-        if (is_part(x, backward[k].c) && carries(backward[k].c) && emit_sums_later(backward[k].c))
-            has &= !leaves_needed(x, backward[k].c);
+    for (const struct version *b = NULL; versions_next(backward, &b);)
+        if (is_part(x, b->c) && carries(b->c) && emit_sums_later(b->c)) has &= !leaves_needed(x, b->c);
     return has;
 }
 
 /* Returns the number of tokens that an outer sum must begin with a multiple of, or 0 if the part cannot have outer
    sums. */
-static int64_t chunk_of(const struct compilation *c, const struct version *backward, int backwards)
+static int64_t chunk_of(const struct compilation *c, const struct versions *backward)
 {
     const struct graph *const g = c->graph;
     const struct module *const m = c->loops->module;
     int64_t chunk = 1;
     bool keeps = false;
     if (c->separated.reach || hides_chunks(c) || !has_tasks_of_heads(c->loops)) return 0;
-    if (!has_arrays(backward, backwards, c)) return 0;
+    if (!has_arrays(backward, c)) return 0;
     for (int v = 0; v < g->values; v++) {
         if (g->value[v].keep && reads_base(g->value[v].keep)) return 0;
         keeps |= g->value[v].keep && !ends_with_tokens(g->value[v].keep);
@@ -216,13 +213,12 @@ static int64_t chunk_of(const struct compilation *c, const struct version *backw
     return chunk;
 }
 
-int64_t emit_outer_chunk(const struct version *backward, int backwards, int64_t period)
+int64_t emit_outer_chunk(const struct versions *backward, int64_t period)
 {
     int64_t chunk = 0;
-    for (int k = 0; k < backwards; k++) {
-        const struct compilation *const c = backward[k].c;
-        if (!c || !carries(c)) continue;
-        int64_t own = chunk_of(c, backward, backwards);
+    for (const struct version *b = NULL; versions_next(backward, &b);) {
+        if (!carries(b->c)) continue;
+        int64_t own = chunk_of(b->c, backward);
         if (!own) return 0;
         if (own % period) own *= period;
         if (chunk && own % chunk) own = chunk % own ? own * chunk : chunk;
@@ -233,43 +229,46 @@ int64_t emit_outer_chunk(const struct version *backward, int backwards, int64_t 
 
 /* Returns whether each target's version for any number of keys carries sums over keys: over all keys before queries
    read them, or over earlier keys. */
-static bool sums_keys(const struct version *version, int versions, bool whole)
+static bool sums_keys(const struct versions *forward, bool whole)
 {
-    bool all = versions > 0;
-    for (int k = 0; k < versions; k++) {
-        const struct compilation *const c = version[k].c;
-        const bool last = k + 1 == versions || version[k + 1].target != version[k].target;
-        if (!last) continue;
+    bool all = forward->count > 0;
+    for (const struct version *v = NULL; versions_next(forward, &v);) {
+        const struct compilation *const c = v->c;
+        if (versions_find(forward, v->target, INT64_MAX) != v) continue;
         all &= carries_keys(c) && has_tasks_of_heads(c->loops) && emit_reads_whole(c->loops) == whole &&
                !c->separated.reach && !hides_chunks(c);
-        for (int v = 0; v < c->graph->values; v++) all &= !c->graph->value[v].keep;
+        for (int n = 0; n < c->graph->values; n++) all &= !c->graph->value[n].keep;
     }
     return all;
 }
 
 /* Returns whether no part of backward for any number of keys reads a sum over some of the keys or queries. */
-static bool parts_sum_all(const struct version *backward, int backwards)
+static bool parts_sum_all(const struct versions *backward)
 {
     bool all = true;
-    for (int k = 0; k < backwards; k++) {
-        const struct compilation *const c = backward[k].c;
+    for (const struct version *b = NULL; versions_next(backward, &b);) {
         bool last = true;
-        for (int n = 0; n < backwards; n++)
-            last &= backward[n].target != backward[k].target || backward[n].from <= backward[k].from;
-        if (!c || !last) continue;
-        all &= c->program.linear && (!emit_in_phases(c->loops) || emit_reads_whole(c->loops));
+        for (int n = 0; n < backward->count; n++)
+            last &= backward->version[n].target != b->target || backward->version[n].from <= b->from;
+        if (last) all &= b->c->program.linear && (!emit_in_phases(b->c->loops) || emit_reads_whole(b->c->loops));
     }
-    return all && (!backwards || emit_outer_chunk(backward, backwards, 1) == 1);
+    return all;
 }
 
-bool emit_sums_whole(const struct version *version, int versions, const struct version *backward, int backwards)
+static bool begins_anywhere(const struct versions *backward)
 {
-    return sums_keys(version, versions, true) && parts_sum_all(backward, backwards);
+    return !backward->count || emit_outer_chunk(backward, 1) == 1;
 }
 
-bool emit_sums_earlier(const struct version *version, int versions, const struct version *backward, int backwards)
+bool emit_sums_whole(const struct emission *p)
 {
-    return sums_keys(version, versions, false) && (!backwards || emit_outer_chunk(backward, backwards, 1) == 1);
+    const struct versions *const backward = &p->of[STEP_BACKWARD];
+    return sums_keys(&p->of[STEP_FORWARD], true) && parts_sum_all(backward) && begins_anywhere(backward);
+}
+
+bool emit_sums_earlier(const struct emission *p)
+{
+    return sums_keys(&p->of[STEP_FORWARD], false) && begins_anywhere(&p->of[STEP_BACKWARD]);
 }
 
 static bool adds_only(const struct compilation *c)
@@ -283,10 +282,10 @@ static bool adds_only(const struct compilation *c)
 bool emit_outer_adds(const struct emission *p)
 {
     bool adds = true;
-    for (int k = 0; k < p->backwards; k++)
-        if (p->backward[k].c && carries(p->backward[k].c)) adds &= adds_only(p->backward[k].c);
-    for (int k = 0; k < p->versions && p->sums_keys; k++)
-        if (carries_keys(p->version[k].c)) adds &= adds_only(p->version[k].c);
+    for (const struct version *v = NULL; versions_next(&p->of[STEP_BACKWARD], &v);)
+        if (carries(v->c)) adds &= adds_only(v->c);
+    for (const struct version *v = NULL; p->sums_keys && versions_next(&p->of[STEP_FORWARD], &v);)
+        if (carries_keys(v->c)) adds &= adds_only(v->c);
     return adds;
 }
 
@@ -344,7 +343,7 @@ const char *emit_outer_modes(const struct emission *p, const struct compilation 
 {
     const char *modes = "";
     for (int later = 0; later < 2 && p->outer_chunk; later++) {
-        const struct needed *const x = arrays_needed(p->backward, p->backwards, c, later);
+        const struct needed *const x = arrays_needed(&p->of[STEP_BACKWARD], c, later);
         if (!adds_to(x, c) && !leaves_needed(x, c)) continue;
         const char *const mode = later ? "OUTER_LATER" : "OUTER_EARLIER";
         modes = arena_printf(c->graph->module->arena, "%s%s1 << %s", modes, *modes ? " | " : "", mode);
@@ -354,7 +353,7 @@ const char *emit_outer_modes(const struct emission *p, const struct compilation 
 
 bool emit_outer_results(const struct emission *p, const struct compilation *c)
 {
-    return leaves_needed(arrays_needed(p->backward, p->backwards, c, emit_sums_later(c)), c);
+    return leaves_needed(arrays_needed(&p->of[STEP_BACKWARD], c, emit_sums_later(c)), c);
 }
 
 const char *emit_outer_leaves(struct emitter *x, const struct array *a)
@@ -365,7 +364,7 @@ const char *emit_outer_leaves(struct emitter *x, const struct array *a)
     if (!x->outer_modes) x->outer_modes = emit_outer_modes(p, x->c);
     if (!*x->outer_modes) return "";
     for (int later = 0; later < 2; later++) {
-        if (!x->needed[later]) x->needed[later] = arrays_needed(p->backward, p->backwards, x->c, later);
+        if (!x->needed[later]) x->needed[later] = arrays_needed(&p->of[STEP_BACKWARD], x->c, later);
         leaves[later] = is_needed(x->needed[later], a->name);
     }
     return leaves[0] && leaves[1] ? ""

@@ -25,10 +25,11 @@ static int64_t of_version(const struct compilation *c)
 }
 
 /* Returns the bytes of a thread for the versions of a target. */
-static int64_t of_versions(const struct version *v, int versions, const struct target *t, int64_t n_k)
+static int64_t of_versions(const struct versions *list, const struct target *t, int64_t n_k)
 {
+    const struct version *const v = list->version;
     int64_t bytes = 0;
-    for (int k = 0; k < versions; k++) {
+    for (int k = 0; k < list->count; k++) {
         const bool used = v[k].target == t && (v[k].from <= n_k || k == 0 || v[k - 1].target != t);
         if (used && v[k].c) bytes = larger(bytes, of_version(v[k].c));
         if (used && v[k].few) bytes = larger(bytes, of_version(v[k].few));
@@ -43,11 +44,12 @@ static bool owns_sums(const struct version *v)
 }
 
 /* Returns the number of keys for which the workspace has prefix sums, or -1 if it has none. */
-static int64_t keys_of_sums(const struct version *v, int versions, const struct target *t, int64_t n_k)
+static int64_t keys_of_sums(const struct versions *list, const struct target *t, int64_t n_k)
 {
+    const struct version *const v = list->version;
     int64_t keys = -1;
-    for (int k = 0; k < versions; k++) {
-        const int64_t next = k + 1 < versions && v[k + 1].target == t ? v[k + 1].from : INT64_MAX;
+    for (int k = 0; k < list->count; k++) {
+        const int64_t next = k + 1 < list->count && v[k + 1].target == t ? v[k + 1].from : INT64_MAX;
         if (v[k].target == t && (v[k].from <= n_k || keys < 0) && !owns_sums(&v[k]))
             keys = larger(keys, n_k < next ? n_k : next - 1);
     }
@@ -56,7 +58,7 @@ static int64_t keys_of_sums(const struct version *v, int versions, const struct 
 
 static int64_t of_prefix_sums(const struct emission *p, const struct target *t, const struct problem_size *size)
 {
-    const int64_t keys = p->prefixes ? keys_of_sums(p->version, p->versions, t, size->n_k) : -1,
+    const int64_t keys = p->of[STEP_TERMS].count ? keys_of_sums(&p->of[STEP_FORWARD], t, size->n_k) : -1,
                   queries = keys < size->n_k && keys < size->n_q ? keys : size->n_q;
     if (keys < 0) return 0;
     const struct kernel_array
@@ -100,12 +102,12 @@ static int64_t of_tiles(const struct emission *p, const struct problem_size *siz
 int64_t emit_workspace(const struct emission *p, const struct target *t, const struct problem_size *size, int threads)
 {
     const int64_t real = dtype_bytes(dtype_of_sums(p->spec->dtype)), n_k = size->n_k,
-                  first = larger(of_versions(p->prefix, p->prefixes, t, n_k),
-                                 of_versions(p->correct, p->corrects, t, n_k)),
-                  thread = larger(first, of_versions(p->version, p->versions, t, n_k)),
-                  corrected = p->corrects ? whole_lines(p->spec->value_dim * real * size->batch * size->kv_heads *
-                                                        size->members * n_k)
-                                          : 0;
+                  corrected = p->of[STEP_CORRECT].count ? whole_lines(p->spec->value_dim * real * size->batch *
+                                                                      size->kv_heads * size->members * n_k)
+                                                        : 0;
+    int64_t thread = of_versions(&p->of[STEP_FORWARD], t, n_k);
+    for (int step = 0; step < STEPS; step++)
+        if (step_table[step].first) thread = larger(thread, of_versions(&p->of[step], t, n_k));
     return of_prefix_sums(p, t, size) + of_tiles(p, size) + corrected + thread * threads;
 }
 

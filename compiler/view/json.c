@@ -42,8 +42,8 @@ static json_t *text_or_null(const char *text)
 static json_t *arguments(const struct unit *p, enum entry entry, enum array_access access)
 {
     json_t *list = json_array();
-    for (int k = 0; k < p->arrays->count; k++) {
-        const struct kernel_array *const a = &p->arrays->array[k];
+    for (int k = 0; k < p->kernel.arrays->count; k++) {
+        const struct kernel_array *const a = &p->kernel.arrays->array[k];
         const bool before = entry == ENTRY_BACKWARD && access == ACCESS_READ && a->access[ENTRY_FORWARD] != ACCESS_NONE;
         if (a->place != PLACE_PARAMS && a->place != PLACE_WITHIN && a->access[entry] == access && !before)
             json_array_append_new(list, array_item(p, a));
@@ -54,8 +54,8 @@ static json_t *arguments(const struct unit *p, enum entry entry, enum array_acce
 static json_t *parameters(const struct unit *p)
 {
     json_t *list = json_array();
-    for (int k = 0; k < p->arrays->count; k++) {
-        const struct kernel_array *const a = &p->arrays->array[k];
+    for (int k = 0; k < p->kernel.arrays->count; k++) {
+        const struct kernel_array *const a = &p->kernel.arrays->array[k];
         if (a->place != PLACE_PARAMS) continue;
         json_t *item = array_item(p, a);
         json_object_set_new(item, "member", json_string(a->member));
@@ -80,10 +80,10 @@ static json_t *arrays(const struct unit *p)
                                         [PLACE_PARAMS] = "params",
                                         [PLACE_GRADIENTS] = "gradients"};
     json_t *list = json_array();
-    for (int k = 0; k < p->arrays->count; k++) {
-        const struct kernel_array *const a = &p->arrays->array[k];
-        if ((a->access[ENTRY_FORWARD] == ACCESS_NONE && !p->backwards) || a->place == PLACE_WITHIN ||
-            a->place == PLACE_WORKSPACE)
+    for (int k = 0; k < p->kernel.arrays->count; k++) {
+        const struct kernel_array *const a = &p->kernel.arrays->array[k];
+        if ((a->access[ENTRY_FORWARD] == ACCESS_NONE && !p->kernel.of[STEP_BACKWARD].count) ||
+            a->place == PLACE_WITHIN || a->place == PLACE_WORKSPACE)
             continue;
         json_t *item = array_item(p, a);
         json_object_set_new(item, "member", json_string(a->member));
@@ -92,9 +92,10 @@ static json_t *arrays(const struct unit *p)
         json_object_set_new(item, "learned", json_boolean(a->learned));
         json_object_set_new(item, "rows", json_boolean(a->rows));
         json_object_set_new(item, "forward", text_or_null(access[a->access[ENTRY_FORWARD]]));
-        json_object_set_new(item, "backward", text_or_null(p->backwards ? access[a->access[ENTRY_BACKWARD]] : NULL));
+        json_object_set_new(item, "backward",
+                            text_or_null(p->kernel.of[STEP_BACKWARD].count ? access[a->access[ENTRY_BACKWARD]] : NULL));
         json_object_set_new(item, "gradient_of",
-                            text_or_null(a->gradient_of < 0 ? NULL : p->arrays->array[a->gradient_of].name));
+                            text_or_null(a->gradient_of < 0 ? NULL : p->kernel.arrays->array[a->gradient_of].name));
         json_array_append_new(list, item);
     }
     return list;
@@ -102,22 +103,23 @@ static json_t *arrays(const struct unit *p)
 
 static const struct compilation *linear_form(const struct unit *p)
 {
-    for (int k = 0; k < p->compilations; k++)
-        if (p->compilation[k]->program.linear) return p->compilation[k];
+    for (int k = 0; k < p->kernel.compilations; k++)
+        if (p->kernel.compilation[k]->program.linear) return p->kernel.compilation[k];
     return NULL;
 }
 
 /* Returns the number of keys from which the first target uses the linear form. Returns 0 if there is only one form. */
 static int64_t first_linear(const struct unit *p)
 {
-    for (int k = 0; k < p->versions && p->version[k].target == p->compilation[0]->target; k++)
-        if (p->version[k].c->program.linear) return k > 0 ? p->version[k].from : 0;
+    const struct versions *const forward = &p->kernel.of[STEP_FORWARD];
+    for (const struct version *v = NULL; versions_next(forward, &v) && v->target == forward->version->target;)
+        if (v->c->program.linear) return v == forward->version ? 0 : v->from;
     return 0;
 }
 
 static json_t *algorithm(const struct unit *p)
 {
-    const struct compilation *first = p->compilation[0], *linear = linear_form(p);
+    const struct compilation *first = p->kernel.compilation[0], *linear = linear_form(p);
     const bool pairs = graph_has_pairs(p->graph);
     json_t *forms = json_array();
     if (!pairs || !first->program.linear) json_array_append_new(forms, json_string(pairs ? "quadratic" : "linear"));
@@ -134,8 +136,10 @@ static json_t *algorithm(const struct unit *p)
                              first_linear(p) ? json_integer(first_linear(p)) : json_null(), "features",
                              linear && pairs ? json_integer(linear->separated.features) : json_null(), "state_bytes",
                              json_null(), "foldable_state_bytes",
-                             p->foldables ? json_integer(p->foldable[0].c->loops->kept) : json_null(), "chunk",
-                             json_null());
+                             p->kernel.of[STEP_FOLDABLE].count
+                                 ? json_integer(p->kernel.of[STEP_FOLDABLE].version[0].c->loops->kept)
+                                 : json_null(),
+                             "chunk", json_null());
     if (!linear || !pairs) return made;
     json_object_set_new(made, "state_bytes",
                         json_integer(linear->separated.features * (p->spec->value_dim + 1) *
@@ -149,8 +153,8 @@ static json_t *algorithm(const struct unit *p)
 static json_t *kernels(const struct unit *p)
 {
     json_t *list = json_array();
-    for (int k = 0; k < p->compilations; k++) {
-        const struct compilation *c = p->compilation[k];
+    for (int k = 0; k < p->kernel.compilations; k++) {
+        const struct compilation *c = p->kernel.compilation[k];
         json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:I, s:i, s:i, s:i, s:I}", "target",
                                               c->target->name, "form", compilation_form(c), "multiplies_bf16",
                                               (int)loops_paired(c->loops), "vector_bytes", c->target->vector_bytes,
@@ -246,7 +250,7 @@ static json_t *functions(const struct unit *p)
     json_t *made = json_object();
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         const bool of_gradients = strcmp(names[k], "saved") == 0 || strncmp(names[k], "backward", 8) == 0;
-        if (!of_gradients || p->backwards)
+        if (!of_gradients || p->kernel.of[STEP_BACKWARD].count)
             json_object_set_new(made, names[k], json_string(arena_printf(p->arena, "%s_%s", p->spec->name, names[k])));
     }
     return made;
@@ -257,15 +261,14 @@ static json_t *functions(const struct unit *p)
 static json_t *gradient_parts(const struct unit *p)
 {
     json_t *list = json_array();
-    for (int k = 0; k < p->backwards; k++) {
-        const struct compilation *c = p->backward[k].c;
+    for (const struct version *v = NULL; versions_next(&p->kernel.of[STEP_BACKWARD], &v);) {
+        const struct compilation *const c = v->c;
         json_t *computes = json_array();
-        if (!c) continue;
         for (int o = 0; o < c->graph->outputs; o++)
             json_array_append_new(computes, json_string(c->graph->output[o].name));
         json_array_append_new(list, json_pack("{s:s, s:I, s:i, s:o, s:b, s:s, s:I, s:I, s:I}", "target",
-                                              c->target->name, "from", (json_int_t)p->backward[k].from, "part",
-                                              p->backward[k].part, "computes", computes, "only_if_none_were_saved",
+                                              c->target->name, "from", (json_int_t)v->from, "part", v->part, "computes",
+                                              computes, "only_if_none_were_saved",
                                               program_recomputes_saved(&c->program) || unit_computes_solution(p, c),
                                               "form", c->program.linear ? "linear" : "quadratic", "tile_q",
                                               (json_int_t)c->tiling.tile_q, "tile_k", (json_int_t)c->tiling.tile_k,
@@ -276,11 +279,11 @@ static json_t *gradient_parts(const struct unit *p)
 
 static json_t *gradients(const struct unit *p)
 {
-    if (!p->backwards) return json_null();
+    if (!p->kernel.of[STEP_BACKWARD].count) return json_null();
     return json_pack("{s:o, s:o, s:I, s:I, s:o}", "inputs", arguments(p, ENTRY_BACKWARD, ACCESS_READ), "outputs",
                      arguments(p, ENTRY_BACKWARD, ACCESS_WANTED), "saved_bytes_a_row",
-                     (json_int_t)p->saved * dtype_bytes(dtype_of_sums(p->spec->dtype)), "saved_bytes_a_key",
-                     (json_int_t)(p->saves_solution ? p->spec->value_dim : 0) *
+                     (json_int_t)p->kernel.saved * dtype_bytes(dtype_of_sums(p->spec->dtype)), "saved_bytes_a_key",
+                     (json_int_t)(p->kernel.saves_solution ? p->spec->value_dim : 0) *
                          dtype_bytes(dtype_of_sums(p->spec->dtype)),
                      "parts", gradient_parts(p));
 }
@@ -288,15 +291,15 @@ static json_t *gradients(const struct unit *p)
 /* Returns the value of each knob in the first kernel and in its gradients. */
 static json_t *taken(const struct unit *p)
 {
-    json_t *made = json_object(), *of_backward = p->backwards ? json_object() : NULL;
+    json_t *made = json_object(), *of_backward = p->kernel.of[STEP_BACKWARD].count ? json_object() : NULL;
     const struct compilation *part = NULL;
     struct tune_knob knob;
     const char *reason;
-    for (int b = 0; b < p->backwards && !part; b++)
-        if (p->backward[b].c && program_has_weight_gradients(&p->backward[b].c->program)) part = p->backward[b].c;
+    for (const struct version *v = NULL; !part && versions_next(&p->kernel.of[STEP_BACKWARD], &v);)
+        if (program_has_weight_gradients(&v->c->program)) part = v->c;
     for (int k = 0; k < KNOBS; k++) {
         if (knob_about(&p->defaults[0], false, NULL, 0, k, &knob, &reason))
-            json_object_set_new(made, knob.name, json_integer(knob_taken(p, p->compilation[0], k)));
+            json_object_set_new(made, knob.name, json_integer(knob_taken(p, p->kernel.compilation[0], k)));
         if (part && knob_about(&p->defaults[0], true, NULL, 0, k, &knob, &reason))
             json_object_set_new(of_backward, knob_table[k].name, json_integer(knob_taken(p, part, k)));
     }
@@ -332,8 +335,15 @@ static json_t *knobs(const struct unit *p)
 {
     json_t *list = json_array();
     add_knobs(p, false, list);
-    if (p->backwards) add_knobs(p, true, list);
+    if (p->kernel.of[STEP_BACKWARD].count) add_knobs(p, true, list);
     return list;
+}
+
+static int kernel_of(const struct unit *p, const struct compilation *c)
+{
+    int kernel = 0;
+    while (p->kernel.compilation[kernel] != c) kernel++;
+    return kernel;
 }
 
 /* Lists the versions of each target. A version is used for `from` keys and more. `kernel` is the index of its
@@ -341,23 +351,17 @@ static json_t *knobs(const struct unit *p)
 static json_t *versions(const struct unit *p)
 {
     json_t *list = json_array();
-    for (int k = 0; k < p->versions; k++) {
-        int kernel = 0;
-        while (p->compilation[kernel] != p->version[k].c) kernel++;
-        json_t *const version = json_pack("{s:s, s:I, s:i}", "target", p->version[k].target->name, "from",
-                                          (json_int_t)p->version[k].from, "kernel", kernel);
-        if (p->version[k].few) {
-            for (kernel = 0; p->compilation[kernel] != p->version[k].few;) kernel++;
+    for (const struct version *v = NULL; versions_next(&p->kernel.of[STEP_FORWARD], &v);) {
+        json_t *const version = json_pack("{s:s, s:I, s:i}", "target", v->target->name, "from", (json_int_t)v->from,
+                                          "kernel", kernel_of(p, v->c));
+        if (v->few)
             json_object_set_new(version, "few",
                                 json_pack("{s:i, s:I, s:i}", "queries", MAX_FEW_QUERIES, "rows",
-                                          (json_int_t)p->version[k].few_rows, "kernel", kernel));
-        }
-        if (p->version[k].heads) {
-            for (kernel = 0; p->compilation[kernel] != p->version[k].heads;) kernel++;
-            json_object_set_new(
-                version, "heads",
-                json_pack("{s:i, s:i, s:i}", "queries", MAX_FEW_QUERIES, "from", MANY_HEADS, "kernel", kernel));
-        }
+                                          (json_int_t)v->few_rows, "kernel", kernel_of(p, v->few)));
+        if (v->heads)
+            json_object_set_new(version, "heads",
+                                json_pack("{s:i, s:i, s:i}", "queries", MAX_FEW_QUERIES, "from", MANY_HEADS, "kernel",
+                                          kernel_of(p, v->heads)));
         json_array_append_new(list, version);
     }
     return list;

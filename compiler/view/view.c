@@ -148,8 +148,8 @@ static bool is_python_name(const struct unit *p, const struct kernel_array *of, 
         /* arguments of a state's extend(), which takes the rows of such arrays */
         used |= array_grows(of) && (strcmp(name, "lengths") == 0 || strcmp(name, "cu_seqlens") == 0);
     }
-    for (int k = 0; k < p->arrays->count; k++) {
-        const struct kernel_array *const a = &p->arrays->array[k];
+    for (int k = 0; k < p->kernel.arrays->count; k++) {
+        const struct kernel_array *const a = &p->kernel.arrays->array[k];
         if (a->place == PLACE_PARAMS && strcmp(a->name, of->name) != 0)
             used |= strcmp(a->name, name) == 0 || strcmp(a->name, gradient) == 0;
     }

@@ -106,18 +106,18 @@ static void compare(const struct compilation *c, const struct problem_size *size
     arena_free(arena);
 }
 
-static void compare_all(const struct version *v, int count, const struct problem_size *size, const char *program)
+static void compare_all(const struct versions *list, const struct problem_size *size, const char *program)
 {
     struct problem_size few = *size;
     few.n_q = 1;
-    for (int k = 0; k < count; k++) {
+    for (const struct version *v = NULL; versions_next(list, &v) && v->target == list->version->target;) {
         bool before = false;
-        for (int n = 0; n < k; n++) before |= v[n].c == v[k].c;
-        if (before || !v[k].c || v[k].target != v[0].target) continue;
+        for (const struct version *u = list->version; u < v; u++) before |= u->c == v->c;
+        if (before) continue;
         char name[32];
-        snprintf(name, sizeof name, program, v[k].part);
-        compare(v[k].c, size, name);
-        if (v[k].few) compare(v[k].few, &few, "few");
+        snprintf(name, sizeof name, program, v->part);
+        compare(v->c, size, name);
+        if (v->few) compare(v->few, &few, "few");
     }
 }
 
@@ -140,17 +140,9 @@ int main(int argc, char **argv)
     if (!p) p = unit_make(argv[3], &o, &status); /* forward alone */
     if (!p) return (int)status;
     const struct problem_size size = {1, 1, p->spec->rate ? 1 : 2, atoll(argv[1]), atoll(argv[2])};
-    compare_all(p->version, p->versions, &size, "forward");
-    compare_all(p->correct, p->corrects, &size, "correct");
     struct problem_size all = size; /* no earlier token */
     all.n_q = all.n_k;
-    compare_all(p->append, p->appends, &all, "append");
-    compare_all(p->prefix, p->prefixes, &size, "terms");
-    compare_all(p->backward, p->backwards, &size, "part-%d");
-    compare_all(p->extend, p->extends, &size, "extend");
-    compare_all(p->foldable, p->foldables, &size, "foldable");
-    compare_all(p->attend, p->attends, &size, "attend");
-    compare_all(p->prepare, p->prepares, &size, "prepare");
+    for (int k = 0; k < STEPS; k++) compare_all(&p->kernel.of[k], k == STEP_APPEND ? &all : &size, step_table[k].name);
     unit_free(p);
     return 0;
 }

@@ -106,8 +106,8 @@ static void same_as_default(const char *text, int64_t keys)
         set[k] = arena_printf(p->arena, "schedule.%s=%lld", space.knob[k].name,
                               (long long)space.knob[k].value[space.knob[k].default_at]);
     struct unit *q = unit_of(text, space.knobs, set);
-    const struct compilation *a = unit_choice(p, p->compilation[0]->target, keys),
-                             *b = unit_choice(q, q->compilation[0]->target, keys);
+    const struct compilation *a = unit_choice(p, p->kernel.compilation[0]->target, keys),
+                             *b = unit_choice(q, q->kernel.compilation[0]->target, keys);
     struct text s = {0}, t = {0};
     loops_print(a->loops, &s);
     loops_print(b->loops, &t);
@@ -166,7 +166,7 @@ static void test_space(void)
 static void test_registers(void)
 {
     struct unit *p = unit_for("x86-64-v3", soft, 0, NULL);
-    const struct target *target = p->compilation[0]->target;
+    const struct target *target = p->kernel.compilation[0]->target;
     struct tune_space all,
         made = {.knobs = 2, .knob = {{.name = "rows", .values = 1}, {.name = "vectors", .values = 1}}};
     knob_space(p, false, 4096, &all);
@@ -179,8 +179,8 @@ static void test_registers(void)
         const struct tune_point point = {{v}};
         const char *set = arena_printf(p->arena, "schedule.rows=%lld", (long long)rows.knob[0].value[v]);
         struct unit *q = unit_for("x86-64-v3", soft, 1, &set);
-        made.knob[0].value[0] = q->compilation[0]->registers.rows;
-        made.knob[1].value[0] = q->compilation[0]->registers.vectors;
+        made.knob[0].value[0] = q->kernel.compilation[0]->registers.rows;
+        made.knob[1].value[0] = q->kernel.compilation[0]->registers.vectors;
         expected[v] = point_loads(target, &rows, &point);
         CU_ASSERT_EQUAL(expected[v], point_loads(target, &made, &only));
         unit_free(q);
@@ -213,10 +213,10 @@ static void test_entry(void)
     struct unit *made[2] = {unit_of(sketch, e.knobs, set[0]), unit_of(sketch, space.knobs, set[1])};
     struct text loops[2] = {{0}, {0}};
     for (int k = 0; k < 2; k++)
-        loops_print(unit_choice(made[k], made[k]->compilation[0]->target, 100000)->loops, &loops[k]);
+        loops_print(unit_choice(made[k], made[k]->kernel.compilation[0]->target, 100000)->loops, &loops[k]);
     CU_ASSERT_STRING_EQUAL(loops[0].data, loops[1].data);
-    CU_ASSERT(!unit_choice(made[0], made[0]->compilation[0]->target, 10)->program.linear);
-    CU_ASSERT(unit_choice(made[1], made[1]->compilation[0]->target, 10)->program.linear);
+    CU_ASSERT(!unit_choice(made[0], made[0]->kernel.compilation[0]->target, 10)->program.linear);
+    CU_ASSERT(unit_choice(made[1], made[1]->kernel.compilation[0]->target, 10)->program.linear);
     point.at[find(&space, "crossover")] = 1; /* the kernel never changes to the linear form */
     e = tuned_entry(&space, &point, 1, NULL);
     CU_ASSERT_EQUAL(e.knobs, space.knobs);
@@ -266,13 +266,14 @@ static void test_backward(void)
     const char *const set[] = {emit, "schedule.backward.sweep=1", "schedule.backward.rows=6",
                                "schedule.backward.vectors=4", "schedule.backward.unroll=4"};
     struct unit *q = unit_of(soft, 5, set);
-    CU_ASSERT_EQUAL_FATAL(p->backwards, q->backwards);
-    for (int k = 0; k < p->backwards; k++) {
+    const struct versions *const of_p = &p->kernel.of[STEP_BACKWARD], *const of_q = &q->kernel.of[STEP_BACKWARD];
+    CU_ASSERT_EQUAL_FATAL(of_p->count, of_q->count);
+    for (int k = 0; k < of_p->count; k++) {
         struct text s = {0}, t = {0};
-        loops_print(p->backward[k].c->loops, &s);
-        loops_print(q->backward[k].c->loops, &t);
+        loops_print(of_p->version[k].c->loops, &s);
+        loops_print(of_q->version[k].c->loops, &t);
         CU_ASSERT_STRING_EQUAL(s.data, t.data);
-        CU_ASSERT_EQUAL(p->backward[k].c->registers.rows, q->backward[k].c->registers.rows);
+        CU_ASSERT_EQUAL(of_p->version[k].c->registers.rows, of_q->version[k].c->registers.rows);
         text_free(&s);
         text_free(&t);
     }

@@ -65,14 +65,12 @@ static void compile(void)
     struct compilation c = {
         .spec = spec, .target = target_find("generic"), .diagnostics = d, .source = graph, .graph = graph_copy(graph)};
     CU_ASSERT_FATAL(passes_run(&c, NULL, NULL));
-    const struct compilation *const all[] = {&c};
-    const struct version version = {.target = c.target, .c = &c};
+    struct version version = {.target = c.target, .c = &c};
     const struct emission emission = {.spec = spec,
                                       .arrays = kernel_arrays(spec, graph),
-                                      .compilation = all,
+                                      .compilation = {&c},
                                       .compilations = 1,
-                                      .version = &version,
-                                      .versions = 1};
+                                      .of[STEP_FORWARD] = {&version, 1}};
     emit_source(&emission, NULL, "attnc seeded.yaml", &source);
     emit_header(&emission, "attnc seeded.yaml", &header);
     CU_ASSERT_EQUAL_FATAL(kernel_load("seeded", source.data, header.data, true, &loaded), STATUS_DONE);

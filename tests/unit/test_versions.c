@@ -52,13 +52,16 @@ static void check_here(const char *text, bool (*runs)(const struct target *), un
     targets += target_versions(all->arena, named.target[1], all->spec->dtype, target + targets);
     here.named_targets = false;
     here.only_here = true;
-    struct unit one = {.arena = all->arena, .spec = all->spec, .graph = all->graph, .arrays = all->arrays};
+    struct unit one = {.arena = all->arena,
+                       .spec = all->spec,
+                       .graph = all->graph,
+                       .kernel = {.spec = all->spec, .arrays = all->kernel.arrays}};
     struct diagnostics *d = diagnostics_new(all->arena, "versions", text, strlen(text));
     CU_ASSERT(versions_make(&one, target, targets_to_load(target, targets, runs), &here, d, d));
-    CU_ASSERT_EQUAL_FATAL(one.versions, 1);
-    CU_ASSERT(one.compilations > 0);
-    CU_ASSERT_STRING_EQUAL(one.version[0].target->name, "x86-64-v4");
-    CU_ASSERT_EQUAL(one.version[0].target->features, features);
+    CU_ASSERT_EQUAL_FATAL(one.kernel.of[STEP_FORWARD].count, 1);
+    CU_ASSERT(one.kernel.compilations > 0);
+    CU_ASSERT_STRING_EQUAL(one.kernel.of[STEP_FORWARD].version[0].target->name, "x86-64-v4");
+    CU_ASSERT_EQUAL(one.kernel.of[STEP_FORWARD].version[0].target->features, features);
     CU_ASSERT_EQUAL(one.defaults[0].target->features, features);
     unit_free(all);
 }

@@ -154,7 +154,7 @@ static int check_sample(struct checking *c, const struct called *forward, int sa
     const struct sample *s = &c->sample[sample];
     void *dout = check_converted(&s->gradients->dout, s->out.elements, forward->kernel->dtype);
     bool all[MAX_TENSORS];
-    int error = allocate(x, c->p->arrays, s->gradients) && dout ? 0 : ATTN_EMEMORY;
+    int error = allocate(x, c->p->kernel.arrays, s->gradients) && dout ? 0 : ATTN_EMEMORY;
     memset(all, true, sizeof all);
     for (int without = 0; without < 2 && !error; without++) {
         struct attn_problem p = forward->problem;

@@ -205,18 +205,19 @@ static bool add_sizes(struct checking *c, const struct problem_size *size, const
 {
     const struct unit *p = c->p;
     const int64_t longest = p->spec->max_length && p->spec->max_length < LONGEST ? p->spec->max_length : LONGEST;
-    c->size = arena_alloc(p->arena, ((size_t)count + (size_t)p->versions) * sizeof *c->size);
-    c->sharing = arena_alloc(p->arena, ((size_t)count + (size_t)p->versions) * sizeof *c->sharing);
+    const int versions = p->kernel.of[STEP_FORWARD].count;
+    c->size = arena_alloc(p->arena, (size_t)(count + versions) * sizeof *c->size);
+    c->sharing = arena_alloc(p->arena, (size_t)(count + versions) * sizeof *c->sharing);
     memcpy(c->size, size, (size_t)count * sizeof *size);
-    for (int n = 0; n < count + p->versions; n++) {
+    for (int n = 0; n < count + versions; n++) {
         c->sharing[n] = n < count && sharing[n] > 1 ? sharing[n] : 1;
         if (c->sharing[n] == 1 || !p->spec->values_are_keys) continue;
         complain(c->o, "%s: with 'values: keys', k cannot have fewer heads than v", p->spec->name);
         return false;
     }
     c->sizes = c->of_passes = count;
-    for (int k = 0; k < p->versions; k++) {
-        const int64_t from = p->version[k].from;
+    for (const struct version *v = NULL; versions_next(&p->kernel.of[STEP_FORWARD], &v);) {
+        const int64_t from = v->from;
         bool there = from < 1 || from > longest;
         for (int n = count; n < c->sizes; n++) there |= c->size[n].n_k == from;
         if (there) continue;
@@ -324,7 +325,7 @@ static const char *store_keys(const struct checking *c, int n, struct sample *s)
     struct problem_size size = c->size[n];
     size.members = 1;
     size.n_q = size.n_k;
-    const struct kernel_arrays *const arrays = c->p->arrays;
+    const struct kernel_arrays *const arrays = c->p->kernel.arrays;
     struct tensor in[MAX_TENSORS];
     int count = 0, k = 0;
     for (int t = 0; t < s->tensors; t++) {
@@ -382,7 +383,8 @@ static enum status make_sample(const struct checking *c, int n, bool rounded, ui
     if (wrong) complain(c->o, "%s: %s", p->spec->name, wrong);
     enum status status = wrong ? STATUS_MACHINE : find_expected(c, p->graph, n, rounded, state, &c->sample[n]);
     c->extended[n] = c->sample[n];
-    if (status == STATUS_DONE && p->prepares && p->spec->k_storage) return expect_stored(c, n, rounded, state);
+    if (status == STATUS_DONE && p->kernel.of[STEP_PREPARE].count && p->spec->k_storage)
+        return expect_stored(c, n, rounded, state);
     if (status != STATUS_DONE || p->spec->dropout == 0 || !(p->spec->emit & EMIT_DECODE)) return status;
     struct diagnostics *const none = diagnostics_new(p->arena, "", NULL, 0); /* p->graph was built without errors */
     const struct graph *const g = build_graph_without_dropout(p->arena, p->spec, none);
@@ -419,23 +421,24 @@ static enum status check_unit(const struct options *o, struct unit *p, const str
     uint64_t state = o->has_seed ? o->seed : 1;
     bool rounded = false;
     enum status status = STATUS_DONE;
-    for (int t = 0; t < p->compilations; t++) {
-        rounded |= rounds(p->compilation[t]->loops, p->compilation[t]->loops->body);
-        c->linear |= p->compilation[t]->program.linear;
+    const struct compilation *code[MAX_EMITTED];
+    int compilations = 0;
+    for (int k = 0; k < STEPS; k++)
+        if (k != STEP_BACKWARD) compilations = versions_code(&p->kernel.of[k], NULL, code, compilations);
+    for (int k = 0; k < compilations; k++) {
+        rounded |= rounds(code[k]->loops, code[k]->loops->body);
+        c->linear |= code[k]->program.linear && program_is_forward(&code[k]->program);
     }
-    for (int t = 0; t < p->extends; t++) rounded |= rounds(p->extend[t].c->loops, p->extend[t].c->loops->body);
-    for (int t = 0; t < p->of_prepareds; t++)
-        rounded |= rounds(p->of_prepared[t]->loops, p->of_prepared[t]->loops->body);
     if (!add_sizes(c, size, sharing, count)) return STATUS_USAGE;
     c->sample = arena_alloc(p->arena, (size_t)c->sizes * sizeof *c->sample);
     c->extended = arena_alloc(p->arena, (size_t)c->sizes * sizeof *c->extended);
     if (check_tells(c, true)) say_sizes(c);
     for (int n = 0; n < c->sizes && status == STATUS_DONE; n++) status = make_sample(c, n, rounded, &state);
-    if (p->backwards && status == STATUS_DONE) status = make_gradients(c);
+    if (p->kernel.of[STEP_BACKWARD].count && status == STATUS_DONE) status = make_gradients(c);
     if (status != STATUS_DONE) return status;
     if (c->good) check_passes(c);
-    for (int n = 0; n < c->sizes && p->backwards; n++)
-        check_add_heads(c->sample[n].gradients, p->arrays, c->sharing[n]);
+    for (int n = 0; n < c->sizes && p->kernel.of[STEP_BACKWARD].count; n++)
+        check_add_heads(c->sample[n].gradients, p->kernel.arrays, c->sharing[n]);
     if (c->good) status = check_kernel(c);
     if (status == STATUS_MACHINE) return status;
     say_verdict(c);

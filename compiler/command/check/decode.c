@@ -197,7 +197,7 @@ static int grow_once(struct checking *c, struct called *forward, int sample, boo
 {
     const struct attn_kernel *const kernel = forward->kernel;
     const size_t batch = (size_t)forward->problem.batch;
-    const struct kernel_arrays *const arrays = c->p->arrays;
+    const struct kernel_arrays *const arrays = c->p->kernel.arrays;
     *x = (struct growth){.forward = forward,
                          .sample = &c->sample[sample],
                          .out = &arrays->array[kernel_array_of(arrays, QUANTITY_RESULT)],
@@ -221,7 +221,9 @@ static int grow_once(struct checking *c, struct called *forward, int sample, boo
     }
     x->p.saved = NULL;
     x->p.capacity = x->p.n_k;
-    x->chunk = alike && (c->p->folds || c->p->foldables) ? c->p->extend[0].c->state.chunk : 0;
+    x->chunk = alike && (c->p->kernel.folds || c->p->kernel.of[STEP_FOLDABLE].count)
+                   ? emission_extend(&c->p->kernel)->state.chunk
+                   : 0;
     x->p.foldable = x->chunk != 0;
     x->p.state_bytes = kernel->state(&x->p);
     x->state = check_memory(x->p.state_bytes);

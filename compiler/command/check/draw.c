@@ -96,8 +96,8 @@ void check_fill(struct sample *s, const struct unit *p, const struct problem_siz
 {
     const struct graph *const g = p->graph;
     struct arena *const arena = p->arena;
-    for (int a = 0; a < p->arrays->count && s->tensors < MAX_TENSORS; a++) {
-        const struct kernel_array *const array = &p->arrays->array[a];
+    for (int a = 0; a < p->kernel.arrays->count && s->tensors < MAX_TENSORS; a++) {
+        const struct kernel_array *const array = &p->kernel.arrays->array[a];
         if (array->access[ENTRY_FORWARD] != ACCESS_READ) continue;
         const struct value *const value = &g->value[graph_find(g, array->name)];
         const int64_t n = check_wanted(g->module, value->name, value->rank, value->axes, size).elements;

@@ -336,13 +336,9 @@ static void check_program(struct checking_passes *x, const struct compilation *c
 static void check_parts(struct checking_passes *x)
 {
     const struct unit *p = x->c->p;
-    for (int k = 0; k < p->backwards && x->c->good; k++) {
-        const struct compilation *part = p->backward[k].c;
-        /* The list has an entry for each range of lengths, so it may have a part several times. */
-        bool before = !part;
-        for (int n = 0; n < k; n++) before |= p->backward[n].c == part;
-        if (!before) check_program(x, part, unit_part_name(p, part));
-    }
+    const struct compilation *part[MAX_EMITTED];
+    const int parts = versions_code(&p->kernel.of[STEP_BACKWARD], NULL, part, 0);
+    for (int k = 0; k < parts && x->c->good; k++) check_program(x, part[k], unit_part_name(p, part[k]));
 }
 
 void check_passes(struct checking *c)
@@ -358,8 +354,9 @@ void check_passes(struct checking *c)
             for (int a = 0; g && a < g->outputs; a++) note(x, linear, n, g->of[a]);
         }
     }
-    for (int t = 0; t < p->compilations && c->good; t++) check_program(x, p->compilation[t], NULL);
-    for (int t = 0; t < p->prefixes && c->good; t++) check_program(x, p->prefix[t].c, NULL);
+    for (int t = 0; t < p->kernel.compilations && c->good; t++) check_program(x, p->kernel.compilation[t], NULL);
+    for (const struct version *v = NULL; c->good && versions_next(&p->kernel.of[STEP_TERMS], &v);)
+        check_program(x, v->c, NULL);
     x->first = true;
     check_parts(x);
     x->first = false;

@@ -169,12 +169,12 @@ static enum status run_unit(const struct options *o, struct unit *unit)
     struct loaded_kernel loaded = {0};
     struct run run = {.options = o,
                       .arena = unit->arena,
-                      .arrays = unit->arrays,
+                      .arrays = unit->kernel.arrays,
                       .drops = unit->spec->dropout > 0,
-                      .rounds = unit->spec->k_storage && unit->prepares > 0,
+                      .rounds = unit->spec->k_storage && unit->kernel.of[STEP_PREPARE].count > 0,
                       .corrects = unit->spec->rate != NULL},
                *r = &run;
-    r->array = arena_alloc(r->arena, sizeof *r->array * (size_t)unit->arrays->count);
+    r->array = arena_alloc(r->arena, sizeof *r->array * (size_t)unit->kernel.arrays->count);
     /* Inputs are read before compiling, so that wrong arrays are reported early. */
     run_read_inputs(r, unit->spec->emit & EMIT_BACKWARD);
     if (r->status == STATUS_DONE) run_read_query_start(r);

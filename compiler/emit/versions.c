@@ -1,0 +1,63 @@
+/* Lists of versions. */
+#include "emit.h"
+#include "../schedule/schedule.h"
+#include "../support/support.h"
+
+#include <string.h>
+
+struct version *versions_add(struct arena *arena, struct versions *list, struct version version)
+{
+    if ((list->count & (list->count - 1)) == 0) { /* the list is full: its length is 0 or a power of 2 */
+        const size_t count = (size_t)list->count;
+        struct version *const longer = arena_alloc(arena, (count ? 2 * count : 1) * sizeof *longer);
+        if (count) memcpy(longer, list->version, count * sizeof *longer);
+        list->version = longer;
+    }
+    list->version[list->count] = version;
+    return &list->version[list->count++];
+}
+
+bool versions_next(const struct versions *list, const struct version **v)
+{
+    for (int k = *v ? (int)(*v - list->version) + 1 : 0; k < list->count; k++)
+        if (list->version[k].c) {
+            *v = &list->version[k];
+            return true;
+        }
+    return false;
+}
+
+bool versions_next_target(const struct versions *list, const struct version **v)
+{
+    const struct target *const last = *v ? (*v)->target : NULL;
+    while (versions_next(list, v))
+        if ((*v)->target != last) return true;
+    return false;
+}
+
+const struct version *versions_find(const struct versions *list, const struct target *t, int64_t keys)
+{
+    const struct version *found = NULL;
+    for (const struct version *v = NULL; versions_next(list, &v);)
+        if (v->target == t && v->from <= keys) found = v;
+    return found;
+}
+
+int versions_code(const struct versions *list, const struct target *t, const struct compilation **code, int count)
+{
+    for (const struct version *v = NULL; versions_next(list, &v);) {
+        /* The first of these functions is called by the second. */
+        const struct compilation *const own[] = {v->c->state.few_tokens, v->c, v->few, v->heads, v->fold};
+        for (size_t n = 0; n < sizeof own / sizeof *own; n++) {
+            bool there = !own[n] || (t && own[n]->target != t);
+            for (int k = 0; k < count && !there; k++) there = code[k] == own[n];
+            if (!there) code[count++] = own[n];
+        }
+    }
+    return count;
+}
+
+const struct compilation *emission_extend(const struct emission *p)
+{
+    return p->of[STEP_EXTEND].count ? p->of[STEP_EXTEND].version[0].c : NULL;
+}
