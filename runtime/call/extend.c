@@ -3,8 +3,8 @@
 
 /* ---- the workspace ---- */
 
-/* What the workspace of a call has, one after the other: growths and jobs, numbers for each page, prefix sums, memory
-   for keys that several sequences share, prepared keys, and the memory of the threads. */
+/* The parts of the workspace of a call, one after the other: growths and jobs, numbers for each page, prefix sums,
+   memory for keys that several sequences share, prepared keys, and the memory of the threads. */
 struct extend_memory {
     size_t pages, sums, common, prepared, threads; /* where these begin */
     size_t of_sums, bytes;                         /* of_sums: of a sequence; bytes: of a thread */

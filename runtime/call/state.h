@@ -79,7 +79,7 @@ ATTN_API int attn_state_describe(const struct kernel *kernel, const struct progr
 /* Sets `at`. Returns ATTN_ESTATE if the state is damaged, or of another kernel or problem. */
 ATTN_API int attn_state_open(const struct kernel *kernel, const struct attn_problem *problem, const void *state,
                              struct state *at);
-/* The same for a function that takes the number of a sequence. */
+/* Opens a state like attn_state_open. Returns ATTN_EPROBLEM if it has no sequence of this number. */
 ATTN_API int attn_state_open_sequence(const struct kernel *kernel, const struct attn_problem *problem,
                                       const void *state, int64_t sequence, struct state *at);
 ATTN_API void attn_state_close(const struct state *at); /* sets the hash of a changed state */
@@ -93,7 +93,7 @@ INLINE int64_t chunks_of_call(const struct attn_problem *p, const struct program
     return p->n_q / program->chunk + 1;
 }
 
-/* Returns the number of heads that have sums of their own. */
+/* Returns the number of heads whose sums are separate. */
 INLINE int64_t heads_with_sums(const struct attn_problem *p, const struct program *program)
 {
     return program->tile == 0 ? p->kv_heads : p->heads;
