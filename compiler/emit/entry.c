@@ -1,42 +1,368 @@
-/* Prints the beginning of a file, and the entry points, from templates in emit/embedded/. For this, it sets the
-   templates' names for the kernel and its arrays. */
-#include "entry.h"
-#include "definitions.h"
-#include "../analysis/analysis.h"
+/* Prints the end of a kernel's file: its tables, its entry points, and struct attn_kernel. An entry point calls a function
+   of runtime/call/ with the kernel's table. */
+#include "tables.h"
 #include "../schedule/schedule.h"
 #include "../support/support.h"
 
 #include <string.h>
 
-/* the texts of kernel.c, entry.c and state.c in emit/embedded/ */
-extern const char kernel_preamble[], kernel_entry[], kernel_state[];
-
-/* Sets the template's names for outputs that are members of struct attn_problem. Calls with a state advance their
-   pointers. */
-static void set_results(struct template_names *t, const struct emitted_file *e)
+bool emit_decay_parts(const struct emission *p)
 {
-    const struct kernel_arrays *const arrays = e->p->arrays;
-    const char *sequences = "", *rows = "";
-    int count = 0;
-    for (int k = 0; k < arrays->count; k++) {
-        const struct kernel_array *const a = &arrays->array[k];
-        if (a->place != PLACE_PROBLEM) continue;
-        const char *const end = count++ ? "\n" : "";
-        sequences = arena_printf(t->arena, "%s%s    if (call->%s) call->%s += before_sequence(&call->p, &call->%s, b);",
-                                 sequences, end, a->member, a->member, a->strides);
-        rows = arena_printf(t->arena, "%s%s    if (call->%s) call->%s += m * call->%s.row;", rows, end, a->member,
-                            a->member, a->strides);
-    }
-    template_set_number(t, "RESULTS", count);
-    if (!count) return;
+    return emission_versions(p, STEP_TERMS, NULL) && p->spec->emit & EMIT_STATISTICS && p->distances.period > 0 &&
+           !p->outer_chunk;
+}
+
+bool emit_finishes_gradients(const struct emission *p)
+{
+    const struct version *part;
+    const int parts = emission_versions(p, STEP_BACKWARD, &part);
+    bool any = false;
+    for (int k = 0; k < parts; k++)
+        for (int o = 0; part[k].c && part[k].c->program.of_terms && o < part[k].c->graph->outputs; o++)
+            any |= kernel_array_find(p->arrays, part[k].c->graph->output[o].name) >= 0;
+    return any && p->parts && (p->outer_chunk > 0 || emit_decay_parts(p));
+}
+
+/* ---- struct kernel ---- */
+
+/* A member of struct kernel that is printed if it is not 0. */
+static void number(struct text *out, const char *member, int64_t value)
+{
+    if (value) text_add(out, "    .%s = %lld,\n", member, (long long)value);
+}
+
+static void list(struct text *out, const char *member, const char *arrays)
+{
+    if (arrays) text_add(out, "    .%s = %s,\n", member, arrays);
+}
+
+static const char *statistics_name(const struct spec *spec)
+{
     static const char *const kind[] = {[STATISTICS_ABSENT] = "ATTN_NO_STATISTICS",
                                        [STATISTICS_LOGARITHMS] = "ATTN_LOGARITHMS",
                                        [STATISTICS_DENOMINATORS] = "ATTN_DENOMINATORS",
                                        [STATISTICS_UNDIVIDED] = "ATTN_UNDIVIDED"};
-    template_set(t, "STATISTICS", kind[spec_statistics(e->p->spec)]);
-    template_set(t, "OF_NO_KEYS", spec_statistics(e->p->spec) == STATISTICS_LOGARITHMS ? "-INFINITY" : "0");
-    template_set(t, "RESULTS_OF_SEQUENCES", sequences);
-    template_set(t, "RESULTS_OF_ROWS", rows);
+    return kind[spec_statistics(spec)];
+}
+
+/* Returns whether the kernel's outputs have statistics that a caller can ask for. */
+static bool has_statistics(const struct kernel_arrays *arrays)
+{
+    bool any = false;
+    for (int k = 0; k < arrays->count; k++) any |= arrays->array[k].place == PLACE_PROBLEM;
+    return any;
+}
+
+/* Prints the members about prefix sums and corrected values. */
+static void first_sums(const struct emitted_file *e, const struct table_arrays *all, struct text *out)
+{
+    struct arena *const arena = e->c[0]->graph->module->arena;
+    bool *const wanted = arena_alloc(arena, (size_t)all->count * sizeof *wanted);
+    const int sums = kernel_array_find(e->p->arrays, prefix_array_name(PREFIX_OF_KEY));
+    if (emission_versions(e->p, STEP_CORRECT, NULL))
+        text_add(out, "    .corrected = ARRAY_%s,\n", emit_identifier(arena, e->p->arrays, corrected_values));
+    else
+        text_add(out, "    .corrected = -1,\n");
+    if (!emission_versions(e->p, STEP_TERMS, NULL)) return;
+    const int64_t row = array_row_elements(&e->p->arrays->array[sums]);
+    number(out, "prefix_row", row);
+    number(out, "sum_tokens", row > 1 ? 512 : 4096); /* This limits the workspace of a call with a state. */
+    number(out, "decay_parts", emit_decay_parts(e->p));
+    text_add(out, "    .prefix = {");
+    for (int k = 0; k < PREFIX_ARRAYS; k++) {
+        const char *const name = emit_identifier(arena, e->p->arrays, prefix_array_name((enum prefix_array)k));
+        text_add(out, "%s%s%s", k ? ", " : "", table_array_find(all, name) < 0 ? "NO_ARRAY" : "ARRAY_",
+                 table_array_find(all, name) < 0 ? "" : name);
+    }
+    text_add(out, "},\n");
+    emit_prefix_wanted(e, all, wanted);
+    list(out, "prefix_wanted", table_list(arena, all, wanted));
+}
+
+/* Returns C for the list of gradients that are computed from the shared sums of tiles of keys. */
+static const char *sums_wanted(const struct emitted_file *e, const struct table_arrays *all, struct arena *arena)
+{
+    bool *const wanted = arena_alloc(arena, (size_t)all->count * sizeof *wanted);
+    const struct version *part;
+    const int parts = emission_versions(e->p, STEP_BACKWARD, &part);
+    for (int k = 0; k < parts; k++) {
+        const struct compilation *const c = part[k].c;
+        for (int o = 0; c && program_takes_sums(&c->program) && o < c->graph->outputs; o++) {
+            const int array = table_array_find(all, emit_identifier(arena, e->p->arrays, c->graph->output[o].name));
+            if (array >= 0) wanted[array] = true;
+        }
+    }
+    return table_list(arena, all, wanted);
+}
+
+/* Prints the members about gradients. */
+static void gradients(const struct emitted_file *e, const struct table_arrays *all, struct text *out)
+{
+    struct arena *const arena = e->c[0]->graph->module->arena;
+    const struct kernel_arrays *const arrays = e->p->arrays;
+    const struct emission *const p = e->p;
+    int64_t row = 0;
+    int shared = 0;
+    number(out, "outer", p->outer_chunk > 0);
+    number(out, "outer_chunk", p->outer_chunk);
+    number(out, "key_sums", p->sums_keys);
+    number(out, "whole", p->sums_whole);
+    if (p->distances.open_keys == INT64_MAX)
+        text_add(out, "    .open_keys = INT64_MAX,\n");
+    else
+        number(out, "open_keys", p->distances.open_keys);
+    text_add(out, "    .solution = %s,\n", p->parts && p->saves_solution ? "ARRAY_" SAVED_SOLUTION : "-1");
+    if (!p->parts) return;
+    for (int k = 0; k < all->count; k++)
+        if (all->array[k].origin && strcmp(all->array[k].origin, "FROM_SUMS") == 0) row += all->array[k].elements;
+    text_add(out, "    .gradients_bytes = sizeof(struct %s_gradients),\n", p->spec->name);
+    number(out, "parts", p->parts);
+    number(out, "saved", p->saved);
+    number(out, "row_sums", p->row_sums);
+    number(out, "row_of_sums", row);
+    list(out, "sums_wanted", sums_wanted(e, all, arena));
+    for (int k = 0; k < arrays->count && !p->spec->values_are_keys; k++) {
+        const struct kernel_array *const a = &arrays->array[k];
+        if (a->place != PLACE_ARGUMENT || !a->shared || a->access[ENTRY_BACKWARD] != ACCESS_WANTED) continue;
+        text_add(out, "%sARRAY_%s", shared++ ? ", " : "    .shared_gradient = {", a->identifier);
+    }
+    if (shared) text_add(out, "},\n");
+}
+
+static bool stores_solution(const struct loops *l)
+{
+    bool stores = false;
+    for (int a = 0; a < l->arrays; a++) stores |= l->array[a].solved;
+    return stores;
+}
+
+bool emit_stores_chunks(const struct emission *p)
+{
+    return emission_versions(p, STEP_EXTEND, NULL) > 0 && p->folds && p->read_first == 0;
+}
+
+int64_t emit_state_rows(int64_t first, int64_t read_back, int64_t chunk, bool folds)
+{
+    enum { FEW = 256 };
+    return first + read_back + (chunk ? chunk + (folds ? chunk : 0) : read_back > FEW ? read_back : FEW);
+}
+
+/* Returns the largest number of bytes of a row in memory for keys that several sequences share. */
+static int64_t common_row(const struct emitted_file *e)
+{
+    int64_t row = 0;
+    for (int k = 0; k < e->compilations; k++) {
+        struct common_keys common;
+        if (e->c[k]->state.common && common_keys_of(e->c[k]->loops, &common) && common.row > row) row = common.row;
+    }
+    return row;
+}
+
+/* Prints the members about states. */
+static void state(const struct emitted_file *e, const struct kept_counts *counts, struct text *out)
+{
+    const struct emission *const p = e->p;
+    const struct version *extend;
+    const bool carried = emission_versions(p, STEP_EXTEND, &extend) > 0, prepared = emission_versions(p, STEP_PREPARE, NULL) > 0,
+               transitions = emission_versions(p, STEP_FOLDABLE, NULL) > 0;
+    bool linear = false;
+    for (int k = 0; k < e->compilations; k++) linear |= e->c[k]->program.linear;
+    number(out, "decodes", 1);
+    number(out, "carried", carried);
+    number(out, "solves", carried && stores_solution(extend->c->loops));
+    number(out, "by_capacity", p->read_back < 0);
+    number(out, "folds", p->folds);
+    number(out, "transitions", transitions);
+    number(out, "joins", p->folds || transitions);
+    number(out, "moves", p->moves);
+    number(out, "terms_move", p->terms_move);
+    number(out, "any_order", p->any_order);
+    number(out, "prepared", prepared);
+    number(out, "attends", emission_versions(p, STEP_ATTEND, NULL) > 0);
+    number(out, "appends", emission_versions(p, STEP_APPEND, NULL) > 0);
+    number(out, "paged", p->paged);
+    number(out, "rows_move", p->rows_move);
+    number(out, "uncopied",
+           p->read_first == 0 && !prepared && !spec_has_storage(p->spec) && p->read_back >= 0 &&
+               (!carried || p->read_back == 0));
+    number(out, "rounds_prepared", prepared && p->spec->k_storage);
+    number(out, "ids_in_order", emit_param_of_ids(p->arrays) && linear);
+    number(out, "numbered", emit_numbers_sequences(p->spec));
+    number(out, "chunk_sums", emit_stores_chunks(p));
+    number(out, "read_back", p->read_back);
+    number(out, "read_first", p->read_first);
+    number(out, "rows_kept",
+           emit_state_rows(p->read_first, p->read_back, carried ? extend->c->state.chunk : 0, p->folds));
+    number(out, "common_row", common_row(e));
+    text_add(out, "    .fingerprint = UINT64_C(0x%016llx),\n", (unsigned long long)p->fingerprint);
+    text_add(out, "    .kept_array = kept_array, .kept_arrays = %d, .given = %d, .sums = %d,\n", counts->kept,
+             counts->given, counts->sums);
+}
+
+/* Prints the table of the kernel. */
+static void kernel_table(const struct emitted_file *e, const struct table_arrays *all, int params,
+                         const struct kept_counts *counts, struct text *out)
+{
+    const struct spec *const spec = e->p->spec;
+    struct arena *const arena = e->c[0]->graph->module->arena;
+    const enum dtype keys = spec_type_of_keys(spec), values = spec_type_of_values(spec);
+    const char *const strides = emit_strides_member(e->p->arrays);
+    const struct kernel_array *const ids = emit_param_of_ids(e->p->arrays);
+    bool by_heads = false;
+    int masks = 0;
+    for (int k = 0; k < e->versions; k++) by_heads |= e->version[k].heads != NULL;
+    for (int k = 0; k < e->p->arrays->count; k++) masks += e->p->arrays->array[k].tiled;
+    text_add(out,
+             "static const struct kernel kernel = {\n    .name = \"%s\",\n    .target = target, .targets = sizeof target / "
+             "sizeof *target - 1,\n    .array = array, .arrays = sizeof array / sizeof *array,\n",
+             spec->name);
+    if (params) text_add(out, "    .param = param, .params = %d, .params_bytes = sizeof(struct %s_params),\n", params, spec->name);
+    else text_add(out, "    .params_bytes = sizeof(struct %s_params),\n", spec->name);
+    text_add(out,
+             "    .dtype = %s, .key_dtype = %s, .value_dtype = %s, .real = sizeof(%s), .element = sizeof(%s),\n"
+             "    .head_dim = %lld, .value_dim = %lld, .key_row = %lld, .value_row = %lld,\n",
+             emit_runtime_dtype(spec->dtype), emit_runtime_dtype(keys), emit_runtime_dtype(values),
+             emit_real(spec->dtype), emit_stored(spec->dtype), (long long)spec->head_dim, (long long)spec->value_dim,
+             (long long)dtype_row_units(keys, spec->head_dim), (long long)dtype_row_units(values, spec->value_dim));
+    number(out, "max_length", spec->max_length);
+    if (strides)
+        text_add(out, "    .strided = 1, .strides = offsetof(struct %s_params, %s),\n", spec->name, strides);
+    number(out, "storage", spec_has_storage(spec));
+    number(out, "values_are_keys", spec->values_are_keys);
+    number(out, "shares", !spec->values_are_keys);
+    number(out, "delta", spec->rate != NULL);
+    number(out, "positions", emit_any_positions(e->c, e->compilations));
+    number(out, "masks", masks);
+    number(out, "by_heads", by_heads);
+    if (spec->dropout > 0 && spec->seed) text_add(out, "    .seed = UINT64_C(%llu),\n", (unsigned long long)spec->seed);
+    if (has_statistics(e->p->arrays)) text_add(out, "    .statistics = %s,\n", statistics_name(spec));
+    text_add(out, "    .ids = %s,\n", ids ? arena_printf(arena, "ARRAY_%s", ids->identifier) : "-1");
+    first_sums(e, all, out);
+    gradients(e, all, out);
+    if (spec->emit & EMIT_DECODE) state(e, counts, out);
+    text_add(out, "};\n\n");
+}
+
+/* ---- entry points ---- */
+
+/* The arrays of an entry point: its parameters, and the arguments for the library, for the kernel's own types and for
+   struct attn_kernel, whose functions take any arrays. */
+struct entry_arrays {
+    const char *parameters, *any_parameters, *arguments, *unused;
+};
+
+static struct entry_arrays arrays_of(struct arena *arena, const struct kernel_arrays *arrays, enum entry entry,
+                                     bool appends)
+{
+    struct entry_arrays x = {emit_array_arguments(arena, arrays, entry, appends), "", "", ""};
+    for (int k = 0; k < arrays->count; k++) {
+        const struct kernel_array *const a = &arrays->array[k];
+        if ((a->place != PLACE_ARGUMENT && a->place != PLACE_WITHIN) || a->access[entry] == ACCESS_NONE) continue;
+        x.any_parameters = arena_printf(arena, "%s%s%svoid *%s", x.any_parameters, *x.any_parameters ? ", " : "",
+                                        a->access[entry] == ACCESS_READ ? "const " : "", a->member);
+        if (a->place == PLACE_WITHIN)
+            x.unused = arena_printf(arena, "%s    (void)%s;\n", x.unused, a->member);
+        else
+            x.arguments = arena_printf(arena, "%s%s%s", x.arguments, *x.arguments ? ", " : "", a->member);
+    }
+    return x;
+}
+
+/* Prints a function of one line: `type` NAME_suffix(parameters), which calls a function of the library. */
+static void entry(const struct emission *p, const char *type, const char *suffix, const char *parameters,
+                  const char *call, struct text *out)
+{
+    text_add(out, "%s%s%s_%s(%s)\n{\n    return %s;\n}\n\n", type, type[strlen(type) - 1] == '*' ? "" : " ", p->spec->name, suffix, parameters,
+             call);
+}
+
+/* Prints an entry point that takes arrays, and the function of struct attn_kernel for it.
+   - after: other parameters after the arrays
+   - passed: the arguments of the library's function after the arrays */
+static void array_entry(const struct emission *p, const char *suffix, const struct entry_arrays *x, const char *after,
+                        const char *after_any, const char *passed, struct text *out)
+{
+    struct arena *const arena = p->compilation[0]->graph->module->arena;
+    const char *const call = arena_printf(
+        arena, "attn_call_%s(&kernel, problem, params, (const void *const[]){%s}, %s)", suffix, x->arguments, passed);
+    entry(p, "int", suffix,
+          arena_printf(arena, "const struct attn_problem *problem, const struct %s_params *params, %s,\n    %s",
+                       p->spec->name, x->parameters, after),
+          call, out);
+    text_add(out,
+             "static int %s_any(const struct attn_problem *problem, const void *params, %s,\n    %s)\n{\n%s    return "
+             "%s;\n}\n\n",
+             suffix, x->any_parameters, after_any, x->unused, call);
+}
+
+/* The entry points without arrays. */
+enum need { NEEDS_NOTHING, NEEDS_BACKWARD, NEEDS_STATE };
+#define PROBLEM "const struct attn_problem *problem"
+static const struct plain_entry {
+    enum need need;
+    const char *type, *suffix, *parameters, *arguments;
+} plain_entries[] = {
+    {NEEDS_NOTHING, "size_t", "workspace", PROBLEM, "problem"},
+    {NEEDS_BACKWARD, "size_t", "saved", PROBLEM, "problem"},
+    {NEEDS_BACKWARD, "size_t", "backward_workspace", PROBLEM, "problem"},
+    {NEEDS_STATE, "size_t", "state", PROBLEM, "problem"},
+    {NEEDS_STATE, "int", "state_init", PROBLEM ", void *state", "problem, state"},
+    {NEEDS_STATE, "size_t", "page", PROBLEM, "problem"},
+    {NEEDS_STATE, "size_t", "extend_workspace", PROBLEM, "problem"},
+    {NEEDS_STATE, "int64_t", "state_length", PROBLEM ", const void *state, int64_t sequence", "problem, state, sequence"},
+    {NEEDS_STATE, "int64_t", "state_min_length", PROBLEM ", const void *state, int64_t sequence",
+     "problem, state, sequence"},
+    {NEEDS_STATE, "int", "state_truncate", PROBLEM ", void *state, int64_t sequence, int64_t length",
+     "problem, state, sequence, length"},
+    {NEEDS_STATE, "int", "state_copy",
+     PROBLEM ", void *to, int64_t to_sequence, const void *from,\n    int64_t from_sequence",
+     "problem, to, to_sequence, from, from_sequence"},
+    {NEEDS_STATE, "int", "state_keep",
+     PROBLEM ", void *state, int64_t sequence, const int64_t *path,\n    int64_t count",
+     "problem, state, sequence, path, count"},
+    {NEEDS_STATE, "int", "state_fold", PROBLEM ", void *left, const void *right", "problem, left, right"},
+};
+
+/* The other functions of struct attn_kernel. */
+static void kernel_functions(const struct emission *p, const struct entry_arrays *forward,
+                             const struct entry_arrays *backward, struct text *out)
+{
+    const bool outer = p->outer_chunk > 0 && p->parts, state = p->spec->emit & EMIT_DECODE;
+    text_add(out, "static int params_init_any(void *params, uint64_t seed, void *storage)\n{\n    return "
+                  "attn_call_params_init(&kernel, params, seed, storage);\n}\n\n");
+    if (p->sums_keys)
+        text_add(out,
+                 "static size_t key_sums(" PROBLEM ")\n{\n    return attn_call_key_sums(&kernel, problem);\n}\n\n"
+                 "static int add_key_sums(" PROBLEM ", const void *params, const void *k, const void *v,\n    void "
+                 "*workspace)\n{\n    const void *const q = NULL, *const out = NULL;\n%s    return "
+                 "attn_call_add_key_sums(&kernel, problem, params, (const void *const[]){%s}, workspace);\n}\n\n",
+                 forward->unused, forward->arguments);
+    if (outer)
+        text_add(out,
+                 "static size_t outer_sums_any(" PROBLEM ", int later)\n{\n    return attn_call_outer_sums(&kernel, problem, "
+                 "later);\n}\n\nstatic int add_outer_sums(" PROBLEM ", const void *params, const void *q, const void "
+                 "*k,\n    const void *v, const void *out, const void *dout, int later, void *workspace)\n{\n    const void "
+                 "*const dq = NULL, *const dk = NULL, *const dv = NULL;\n%s    if (!problem || !problem->earlier_sums) "
+                 "return ATTN_EPOINTER;\n    return attn_call_backward(&kernel, problem, params, (const void *const[]){%s}, "
+                 "NULL, workspace,\n        later ? OUTER_LATER : OUTER_EARLIER);\n}\n\n",
+                 backward->unused, backward->arguments);
+    if (emit_finishes_gradients(p))
+        text_add(out,
+                 "static int finish_gradients(" PROBLEM ", const void *params, %s,\n    void *gradients, void "
+                 "*workspace)\n{\n%s    return attn_call_backward(&kernel, problem, params, (const void *const[]){%s}, "
+                 "gradients, workspace,\n        OUTER_TERMS);\n}\n\n",
+                 backward->any_parameters, backward->unused, backward->arguments);
+    if (emit_decay_parts(p))
+        text_add(out, "static int decay_sums(" PROBLEM ", const void *params, double *sums, void *workspace)\n{\n    return "
+                      "attn_call_decay_sums(&kernel, problem, params, sums, workspace);\n}\n\n");
+    if (!state) return;
+    text_add(out, "static int64_t state_chunk(" PROBLEM ")\n{\n    return attn_call_state_chunk(&kernel, problem);\n}\n\n"
+                  "static int state_part(" PROBLEM ", void *state, int64_t sequence, int64_t first_kv_head,\n    const "
+                  "struct attn_problem *part_problem, void *part, int back)\n{\n    return attn_call_state_part(&kernel, "
+                  "problem, state, sequence, first_kv_head, part_problem, part, back);\n}\n\n");
+    if (emit_stores_chunks(p))
+        text_add(out,
+                 "static size_t chunk_sums(" PROBLEM ")\n{\n    return attn_call_chunk_sums(&kernel, problem);\n}\n\n");
 }
 
 static const char *distance(struct arena *arena, int64_t n)
@@ -44,151 +370,105 @@ static const char *distance(struct arena *arena, int64_t n)
     return n == INT64_MAX ? "INT64_MAX" : arena_printf(arena, "%lld", (long long)n);
 }
 
-static void set_distances(struct template_names *t, const struct distances *d)
+/* Prints NAME_kernel. */
+static void description(const struct emitted_file *e, int params, struct text *out)
 {
-    template_set(t, "BEFORE", distance(t->arena, d->before));
-    template_set(t, "AFTER", distance(t->arena, d->after));
-    template_set(t, "PERIOD", distance(t->arena, d->period));
-    template_set(t, "OPEN_KEYS", distance(t->arena, d->open_keys));
-    template_set(t, "END_OF_KEYS", distance(t->arena, d->end_of_keys));
-    template_set_number(t, "NAMES_HEADS", d->names_heads);
-    template_set_number(t, "NAMES_SEQUENCES", d->names_sequences);
-    template_set(t, "SAVED_POWER", distance(t->arena, d->saved_power));
-}
-
-static void set_positions(struct template_names *t, const struct emitted_file *e)
-{
-    const bool positions = emit_any_positions(e->c, e->compilations);
-    template_set_number(t, "POSITIONS", positions);
-    const bool outer = e->p->outer_chunk > 0;
-    const char *const of_call = positions ? "keys_of_version(&call.p)" : "call.p.n_k",
-                      *const of_part = positions ? "keys_of_version(&call->p)" : "call->p.n_k";
-    /* the parts that read outer sums are those for any number of keys */
-    const bool sums = e->p->sums_keys;
-    template_set(t, "VERSION_KEYS", of_call);
-    template_set(t, "FORWARD_KEYS", sums ? "problem->earlier_sums ? INT64_MAX : problem->n_k" : "problem->n_k");
-    template_set_number(t, "KEY_SUMS", sums);
-    template_set_number(t, "WHOLE", e->p->sums_whole);
-    template_set(t, "GRADIENT_KEYS",
-                 outer ? arena_printf(t->arena, "call.p.earlier_sums ? INT64_MAX : %s", of_call) : of_call);
-    template_set(t, "PART_KEYS",
-                 outer ? arena_printf(t->arena, "call->p.earlier_sums ? INT64_MAX : %s", of_part) : of_part);
-    template_set(t, "WORK_KEYS", outer ? "problem->earlier_sums ? INT64_MAX : problem->n_k" : "problem->n_k");
-    template_set(t, "TAKES_SAVED", outer ? "problem->saved && !problem->earlier_sums" : "problem->saved");
-    template_set_number(t, "OUTER", outer);
-    template_set_number(t, "OUTER_CHUNK", e->p->outer_chunk);
-    template_set_number(t, "OUTER_ADDS", emit_outer_adds(e->p));
-}
-
-/* Returns whether rows in this type are widened by a function of f16, or have a scale of f16. */
-static bool widens_f16(enum dtype dtype)
-{
-    return dtype == DTYPE_F16 || dtype == DTYPE_FP8 || dtype == DTYPE_Q8_0 || dtype == DTYPE_Q4_0;
-}
-
-/* Sets the template's names for the types of rows in memory. */
-static void set_storage(struct template_names *t, const struct spec *spec)
-{
-    const enum dtype type[] = {spec->dtype, spec_type_of_keys(spec), spec_type_of_values(spec)};
-    bool f16 = false, bf16 = false;
-    for (int k = 0; k < 3; k++) {
-        f16 |= widens_f16(type[k]);
-        bf16 |= type[k] == DTYPE_BF16;
+    const struct emission *const p = e->p;
+    const struct spec *const spec = p->spec;
+    const struct distances *const d = &p->distances;
+    struct arena *const arena = e->c[0]->graph->module->arena;
+    const char *const name = spec->name, *const strides = emit_strides_member(p->arrays);
+    bool tables = false;
+    for (int k = 0; k < p->arrays->count; k++) tables |= p->arrays->array[k].tiled && p->arrays->array[k].table;
+    text_add(out,
+             "const struct attn_kernel %s_kernel = {\n    .name = \"%s\", .version = \"" ATTNC_VERSION
+             "\", .dtype = %s, .head_dim = %lld, .value_dim = %lld,\n    .params = %d, .param = %s, .params_bytes = "
+             "sizeof(struct %s_params),\n    .params_size = %s_params_size, .params_init = params_init_any, "
+             ".forward = forward_any,\n",
+             name, name, emit_runtime_dtype(spec->dtype), (long long)spec->head_dim, (long long)spec->value_dim, params,
+             params ? "param" : "NULL", name, name);
+    for (size_t k = 0; k < sizeof plain_entries / sizeof *plain_entries; k++) {
+        const struct plain_entry *const x = &plain_entries[k];
+        if ((x->need == NEEDS_BACKWARD && !p->parts) || (x->need == NEEDS_STATE && !(spec->emit & EMIT_DECODE))) continue;
+        text_add(out, "    .%s = %s_%s,\n", x->suffix, name, x->suffix);
     }
-    for (int k = 0; k < spec->arrays.count; k++) {
-        f16 |= array_stored(&spec->arrays.array[k]) == DTYPE_F16;
-        bf16 |= array_stored(&spec->arrays.array[k]) == DTYPE_BF16;
+    if (p->parts) text_add(out, "    .backward = backward_any,\n");
+    if (spec->emit & EMIT_DECODE)
+        text_add(out, "    .extend = extend_any, .state_chunk = state_chunk, .state_part = state_part,\n%s",
+                 emit_stores_chunks(p) ? "    .chunk_sums = chunk_sums,\n" : "");
+    number(out, "values_are_keys", spec->values_are_keys);
+    text_add(out, "    .key_dtype = %s, .value_dtype = %s,\n", emit_runtime_dtype(spec_type_of_keys(spec)),
+             emit_runtime_dtype(spec_type_of_values(spec)));
+    if (has_statistics(p->arrays))
+        text_add(out, "    .statistics = %s, .merge = %s_merge,\n", statistics_name(spec), name);
+    if (strides)
+        text_add(out, "    .strides = offsetof(struct %s_params, %s), .strides_bytes = sizeof(struct %s_strides),\n",
+                 name, strides, name);
+    if (tables) text_add(out, "    .tiles_bytes = attn_tiles_bytes, .tiles_of_mask = attn_tiles_of_mask,\n");
+    text_add(out,
+             "    .before = %s, .after = %s, .period = %s, .names_heads = %d, .names_sequences = %d, .in_parts = %d,\n"
+             "    .saved_power = %s, .has_sink = %d, .open_keys = %s, .end_of_keys = %s,\n",
+             distance(arena, d->before), distance(arena, d->after), distance(arena, d->period), d->names_heads,
+             d->names_sequences, spec->in_parts, distance(arena, d->saved_power),
+             spec->emit & EMIT_STATISTICS &&
+                 (spec->normalize == NORMALIZE_SINK || spec->normalize == NORMALIZE_SUM_PLUS),
+             distance(arena, d->open_keys), distance(arena, d->end_of_keys));
+    if (p->sums_keys)
+        text_add(out, "    .key_sums = key_sums, .add_key_sums = add_key_sums, .sums_whole = %d,\n", p->sums_whole);
+    if (p->outer_chunk) number(out, "outer_adds", emit_outer_adds(p));
+    if (p->outer_chunk && p->parts)
+        text_add(out, "    .outer_sums = outer_sums_any, .add_outer_sums = add_outer_sums, .outer_chunk = %lld,\n",
+                 (long long)p->outer_chunk);
+    if (emit_decay_parts(p))
+        text_add(out, "    .decay_terms = %lld, .decay_params = UINT64_C(0x%llx), .decay_sums = decay_sums,\n",
+                 (long long)array_row_elements(
+                     &p->arrays->array[kernel_array_find(p->arrays, prefix_array_name(PREFIX_OF_KEY))]),
+                 (unsigned long long)p->decay_params);
+    if (emit_finishes_gradients(p)) text_add(out, "    .finish_gradients = finish_gradients,\n");
+    text_add(out, "};\n");
+}
+
+void emit_entry_points(const struct emitted_file *e, const struct table_arrays *all, struct text *out)
+{
+    const struct emission *const p = e->p;
+    struct arena *const arena = e->c[0]->graph->module->arena;
+    const struct entry_arrays forward = arrays_of(arena, p->arrays, ENTRY_FORWARD, false),
+                              backward = arrays_of(arena, p->arrays, ENTRY_BACKWARD, false);
+    struct kept_counts counts = {0, 0, 0};
+    text_add(out, "/* ==== tables for the library that calls these functions (attnrt/kernel/call.h) ==== */\n");
+    const int params = table_params(p, out);
+    table_rows(e, all, out);
+    table_programs(e, all, out);
+    if (p->spec->emit & EMIT_DECODE) table_kept(p, &counts, out);
+    kernel_table(e, all, params, &counts, out);
+    text_add(out, "/* ==== the interface ==== */\n");
+    entry(p, "size_t", "params_size", "void", "attn_call_params_size(&kernel)", out);
+    entry(p, "int", "params_init",
+          arena_printf(arena, "struct %s_params *params, uint64_t seed, void *storage", p->spec->name),
+          "attn_call_params_init(&kernel, params, seed, storage)", out);
+    for (size_t k = 0; k < sizeof plain_entries / sizeof *plain_entries; k++) {
+        const struct plain_entry *const x = &plain_entries[k];
+        if ((x->need == NEEDS_BACKWARD && !p->parts) || (x->need == NEEDS_STATE && !(p->spec->emit & EMIT_DECODE)))
+            continue;
+        entry(p, x->type, x->suffix, x->parameters,
+              arena_printf(arena, "attn_call_%s(&kernel, %s)", x->suffix, x->arguments), out);
     }
-    template_set_number(t, "WIDENS", f16 || bf16 || dtype_is_narrow(spec->dtype));
-    template_set_number(t, "WIDENS_F16", f16);
-    template_set_number(t, "WIDENS_BF16", bf16);
-    template_set_number(t, "STORES", spec_has_storage(spec));
-    template_set_number(t, "CHECKS_VALUES",
-                        spec->values_are_keys && (!spec_has_storage(spec) || spec->emit & EMIT_DECODE));
-    template_set(t, "CHECK_GIVEN",
-                 spec_has_storage(spec)  ? "check_stored"
-                 : spec->values_are_keys ? "check_problem"
-                                         : "attn_problem_check");
-    template_set(t, "KEY_DTYPE", emit_runtime_dtype(type[1]));
-    template_set(t, "VALUE_DTYPE", emit_runtime_dtype(type[2]));
-    template_set_number(t, "KEY_ROW", dtype_row_units(type[1], spec->head_dim));
-    template_set_number(t, "VALUE_ROW", dtype_row_units(type[2], spec->value_dim));
-}
-
-static struct template_names names_of(const struct emitted_file *e)
-{
-    const struct compilation *c = e->c[0];
-    struct template_names t = {.arena = c->graph->module->arena};
-    template_set(&t, "SPEC_", arena_printf(t.arena, "%s_", c->spec->name));
-    template_set_number(&t, "HEAD_DIM", c->spec->head_dim);
-    template_set_number(&t, "VALUE_DIM", c->spec->value_dim);
-    template_set_number(&t, "SAME_HEADS", c->spec->rate != NULL);
-    template_set_number(&t, "MAX_LENGTH", c->spec->max_length);
-    template_set_number(&t, "VALUES_ARE_KEYS", c->spec->values_are_keys);
-    template_set_number(&t, "IN_PARTS", c->spec->in_parts);
-    template_set_number(&t, "HAS_SINK",
-                        c->spec->emit & EMIT_STATISTICS &&
-                            (c->spec->normalize == NORMALIZE_SINK || c->spec->normalize == NORMALIZE_SUM_PLUS));
-    set_distances(&t, &e->p->distances);
-    template_set(&t, "CHECK_PROBLEM", c->spec->values_are_keys ? "check_problem" : "attn_problem_check");
-    template_set_number(&t, "SEEDED", c->spec->dropout > 0 && c->spec->seed);
-    template_set(&t, "SEED_OF_SPEC", arena_printf(t.arena, "UINT64_C(%llu)", (unsigned long long)c->spec->seed));
-    template_set_number(&t, "SOMETIMES_SLOWER", emit_any_slower(e->c, e->compilations));
-    template_set_number(&t, "PHASES", emit_any_in_phases(e->c, e->compilations));
-    template_set(&t, "FOLD_GROUPS", arena_printf(t.arena, "%d", FOLD_GROUPS));
-    template_set_number(&t, "WAITS", emit_any_waits(e->c, e->compilations));
-    template_set_number(&t, "FAR_QUERIES", emit_any_apart(e->c, e->compilations));
-    const int remembered = emit_remembered_rank(e->c, e->compilations);
-    template_set_number(&t, "REMEMBERS", remembered ? MAX_REMEMBERED : 0);
-    template_set_number(&t, "REMEMBERED_TILES", remembered == 2);
-    template_set_number(&t, "FADES", emit_any_fades(e->c, e->compilations));
-    template_set_number(&t, "SHARES", !c->spec->values_are_keys);
-    template_set(&t, "STORED", emit_stored(c->spec->dtype));
-    template_set_number(&t, "DELTA", c->spec->rate != NULL);
-    const bool converts = c->spec->dtype != dtype_of_sums(c->spec->dtype);
-    template_set(&t, "WIDENED", converts ? arena_printf(t.arena, "widened_%s", dtype_name(c->spec->dtype)) : "");
-    template_set(&t, "NARROWED", converts ? "narrowed" : "");
-    set_storage(&t, c->spec);
-    template_set_number(&t, "BF16", c->spec->dtype == DTYPE_BF16);
-    template_set_number(&t, "F16", c->spec->dtype == DTYPE_F16);
-    template_set(&t, "ARRAY_MEMBERS", emit_call_members(t.arena, e->p, e->p->parts > 0));
-    emit_set_arrays(&t, e->p->arrays, ENTRY_FORWARD);
-    set_positions(&t, e);
-    emit_set_params(&t, e);
-    emit_set_tiles(&t, e->p->arrays);
-    emit_set_prefix_sums(&t, e);
-    emit_set_backward(&t, e);
-    emit_set_state(&t, e);
-    set_results(&t, e);
-    return t;
-}
-
-void emit_preamble(const struct emitted_file *e, struct text *out)
-{
-    const struct template_names t = names_of(e);
-    text_add(out, "%s", template_fill(&t, kernel_preamble));
-}
-
-void emit_entry_points(const struct emitted_file *e, struct text *out)
-{
-    const struct compilation *c = e->c[0];
-    struct template_names t = names_of(e);
-    struct text params = {0};
-    emit_params_functions(e->p, &params);
-    emit_choice(e, &t);
-    emit_choice_of_first(e, &t);
-    if (e->p->parts) emit_choice_of_parts(e, &t);
-    template_set_text(&t, "PARAMS_FUNCTIONS", &params);
-    bool several = emit_by_length(e->version, e->versions);
-    for (int k = 0; k < e->versions; k++) several |= e->version[k].few != NULL;
-    template_set_number(&t, "SEVERAL", several);
-    template_set_number(&t, "MAX_FEW_QUERIES", MAX_FEW_QUERIES);
-    template_set(&t, "LENGTHS", emit_lengths(e->version, e->versions, t.arena));
-    template_set(&t, "NAME_AS_TEXT", arena_printf(t.arena, "\"%s\"", c->spec->name));
-    template_set(&t, "VERSION_AS_TEXT", "\"" ATTNC_VERSION "\"");
-    template_set(&t, "DTYPE", emit_runtime_dtype(c->spec->dtype));
-    if (e->p->of[STEP_EXTEND].count) emit_choice_of_extend(e, &t);
-    if (e->p->of[STEP_ATTEND].count) emit_choice_of_attending(e, &t);
-    if (c->spec->emit & EMIT_DECODE) template_set(&t, "STATE_FUNCTIONS", template_fill(&t, kernel_state));
-    text_add(out, "%s", template_fill(&t, kernel_entry));
+    array_entry(p, "forward", &forward, "void *workspace", "void *workspace", "workspace", out);
+    if (p->parts)
+        array_entry(p, "backward", &backward,
+                    arena_printf(arena, "struct %s_gradients *gradients, void *workspace", p->spec->name),
+                    "void *gradients, void *workspace", "gradients, workspace, OUTER_NONE", out);
+    if (p->spec->emit & EMIT_DECODE) {
+        const struct entry_arrays extend = arrays_of(arena, p->arrays, ENTRY_FORWARD, true);
+        array_entry(p, "extend", &extend, "void *state, void *workspace", "void *state, void *workspace",
+                    "state, workspace", out);
+    }
+    if (has_statistics(p->arrays))
+        text_add(out,
+                 "int %s_merge(const struct attn_problem *left, void *left_out, const struct attn_problem *right,\n    "
+                 "const void *right_out)\n{\n    return attn_merge(left, left_out, right, right_out, %s, %lld, %s);\n}\n\n",
+                 p->spec->name, emit_runtime_dtype(p->spec->dtype), (long long)p->spec->value_dim,
+                 statistics_name(p->spec));
+    kernel_functions(p, &forward, &backward, out);
+    description(e, params, out);
 }

@@ -8,6 +8,45 @@
 
 /* ---- NAME.h ---- */
 
+/* Returns the next argument of the entry point, from array *from on, and advances *from. Returns NULL after the last
+   argument. */
+static const struct kernel_array *next_argument(const struct kernel_arrays *all, enum entry entry, int *from)
+{
+    for (; *from < all->count; ++*from)
+        if (all->array[*from].place == PLACE_ARGUMENT && all->array[*from].access[entry] != ACCESS_NONE)
+            return &all->array[(*from)++];
+    return NULL;
+}
+
+const char *emit_array_arguments(struct arena *arena, const struct kernel_arrays *arrays, enum entry entry,
+                                 bool appends)
+{
+    const struct kernel_array *before = NULL;
+    const char *list = "";
+    for (int k = 0; k < arrays->count;) {
+        const struct kernel_array *const a = next_argument(arrays, entry, &k);
+        if (!a) break;
+        list = arena_printf(arena, "%s%s%s%s *%s", list,
+                            !before                                     ? ""
+                            : a->access[entry] != before->access[entry] ? ",\n    "
+                                                                        : ", ",
+                            a->access[entry] == ACCESS_READ ? "const " : "",
+                            emit_stored(appends ? a->appended : a->dtype), a->member);
+        before = a;
+    }
+    return list;
+}
+
+/* Returns the shapes of forward's arrays, such as "q [B,H,n_q,64]  …". */
+static const char *array_shapes(struct arena *arena, const struct kernel_arrays *arrays)
+{
+    const struct kernel_array *a;
+    const char *list = "";
+    for (int k = 0; (a = next_argument(arrays, ENTRY_FORWARD, &k));)
+        list = arena_printf(arena, "%s%s%s [%s]", list, *list ? "  " : "", a->name, array_shape_text(arena, a, ","));
+    return list;
+}
+
 /* Prints the part of NAME.h about statistics. */
 static void statistics(const struct emission *p, struct text *out)
 {
@@ -59,7 +98,7 @@ static void gradients(const struct emission *p, struct text *out)
         out,
         "int %s_backward(const struct attn_problem *problem, const struct %s_params *params, %s, struct %s_gradients "
         "*gradients, void *workspace);\n",
-        name, name, emit_array_arguments(c->graph->module->arena, p->arrays, ENTRY_BACKWARD), name);
+        name, name, emit_array_arguments(c->graph->module->arena, p->arrays, ENTRY_BACKWARD, false), name);
 }
 
 /* Returns a sentence for NAME.h about parameters with a row for each token, or "". */
@@ -148,7 +187,7 @@ static void decoding(const struct emission *p, struct text *out)
     text_add(out,
              "int %s_extend(const struct attn_problem *problem, const struct %s_params *params, %s, void *state, void "
              "*workspace);\n",
-             name, name, emit_appended_arguments(arena, p->arrays));
+             name, name, emit_array_arguments(arena, p->arrays, ENTRY_FORWARD, true));
     text_add(out,
              "/* Returns the length of a sequence so far: the position of its next token. */\n"
              "int64_t %s_state_length(const struct attn_problem *problem, const void *state, int64_t sequence);\n",
@@ -232,7 +271,7 @@ void emit_header(const struct emission *p, const char *command, struct text *out
              emit_harmless(c->graph->module->arena, command));
     if (*c->spec->description) emit_comment(c->graph->module->arena, out, c->spec->description, 3);
     text_add(out, "   %s, %s. H is a multiple of G; query head h reads key/value head h / (H/G).\n",
-             emit_array_shapes(c->graph->module->arena, p->arrays), dtype_name(c->spec->dtype));
+             array_shapes(c->graph->module->arena, p->arrays), dtype_name(c->spec->dtype));
     if (c->spec->values_are_keys)
         text_add(out,
                  "   A value is the first %lld elements of its key, so there is no v. problem->v and problem->dv are "
@@ -283,7 +322,7 @@ void emit_header(const struct emission *p, const char *command, struct text *out
     text_add(
         out,
         "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, %s, void *workspace);\n",
-        name, name, emit_array_arguments(c->graph->module->arena, p->arrays, ENTRY_FORWARD));
+        name, name, emit_array_arguments(c->graph->module->arena, p->arrays, ENTRY_FORWARD, false));
     if (p->spec->emit & EMIT_STATISTICS) statistics(p, out);
     if (p->parts) gradients(p, out);
     if (p->spec->emit & EMIT_DECODE) decoding(p, out);

@@ -100,6 +100,15 @@ static void find_served(struct emitter *x)
     walk(&w, x->l->body);
 }
 
+/* Returns "condition || name". If `condition` contains the name, returns `condition`. */
+static const char *or_name(struct arena *arena, const char *condition, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = strstr(condition, name); at; at = strstr(at + 1, name))
+        if ((at == condition || at[-1] == ' ') && (!at[n] || at[n] == ' ')) return condition;
+    return arena_printf(arena, "%s%s%s", condition, *condition ? " || " : "", name);
+}
+
 const char *emit_condition(struct emitter *x, const struct stmt *s)
 {
     const char *condition = "";
@@ -116,7 +125,7 @@ const char *emit_condition(struct emitter *x, const struct stmt *s)
         every &= goes;
         if (!goes) continue;
         if (emit_outer_state(x, o)) {
-            condition = emit_or_name(x->m->arena, condition, "call->gives");
+            condition = or_name(x->m->arena, condition, "call->gives");
             continue;
         }
         if (!emit_is_wanted(x, &x->l->array[o])) return NULL;

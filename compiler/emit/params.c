@@ -1,4 +1,4 @@
-/* Prints the structs of parameters and their gradients, and the functions that make random parameters. */
+/* Prints the structs of parameters and of their gradients. */
 #include "emit.h"
 #include "printer.h"
 #include "../analysis/analysis.h"
@@ -122,62 +122,6 @@ void emit_gradients_struct(const struct emission *p, struct text *out)
         "struct %s_gradients {\n%s};\n",
         p->spec->name, any ? list.data : "    int none; /* this variant has no learned parameters: pass NULL */\n");
     text_free(&list);
-}
-
-/* Returns the bytes of an array of constant shape, rounded up to 64. */
-static int64_t bytes_of(const struct kernel_array *a)
-{
-    int64_t bytes = dtype_bytes(a->dtype);
-    for (int k = 0; k < a->rank; k++) bytes *= a->axis[k].extent;
-    return (bytes + 63) / 64 * 64;
-}
-
-void emit_params_functions(const struct emission *p, struct text *out)
-{
-    struct arena *const arena = p->compilation[0]->graph->module->arena;
-    const char *name = p->spec->name;
-    int64_t bytes = 0, at = 0;
-    const char *work = NULL;
-    struct text made = {0};
-    for (int k = 0; k < p->arrays->count; k++)
-        if (is_random(&p->arrays->array[k])) bytes += bytes_of(&p->arrays->array[k]);
-    for (int k = 0; k < p->arrays->count; k++) {
-        const struct kernel_array *const a = &p->arrays->array[k];
-        if (!is_random(a)) continue;
-        const char *field = a->member, *real = emit_stored(a->dtype),
-                   *shape = a->rank ? array_shape_text(arena, a, a->origin == ORIGIN_NORMAL ? " * " : ", ") : "1";
-        text_add(&made, "    %s *const %s = (%s *)(void *)(bytes + %lld);\n", real, field, real, (long long)at);
-        switch (a->origin) {
-        case ORIGIN_LEARNED:
-        case ORIGIN_COMPUTED: break;
-        case ORIGIN_NORMAL:
-            text_add(&made, "    attn_normal_%s(seed, attn_stream(\"%s\"), 0, %s, %s);\n", dtype_name(a->dtype),
-                     a->name, shape, field);
-            break;
-        case ORIGIN_ORTHOGONAL: {
-            const char *one = arena_printf(arena, "attn_orthogonal_work(%s)", shape);
-            work = work ? arena_printf(arena, "max_bytes(%s, %s)", work, one) : one;
-            text_add(&made, "    attn_orthogonal_%s(seed, attn_stream(\"%s\"), %s, %s, bytes + %lld);\n",
-                     dtype_name(a->dtype), a->name, shape, field, (long long)bytes);
-            break;
-        }
-        }
-        text_add(&made, "    params->%s = %s;\n", field, field);
-        at += bytes_of(a);
-    }
-    if (work && strstr(work, "max_bytes"))
-        text_add(out, "static size_t max_bytes(size_t a, size_t b)\n{\n    return a > b ? a : b;\n}\n\n");
-    text_add(out, "size_t %s_params_size(void)\n{\n    return %lld%s%s;\n}\n\n", name, (long long)bytes,
-             work ? " + " : "", work ? work : "");
-    text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage)\n{\n", name, name);
-    if (made.length)
-        text_add(out, "    if (!params || !storage) return ATTN_EPOINTER;\n    if ((uintptr_t)storage %% 64) return "
-                      "ATTN_EALIGN;\n"
-                      "    unsigned char *const bytes = (unsigned char *)storage;\n");
-    else
-        text_add(out, "    (void)seed;\n    (void)storage;\n    if (!params) return ATTN_EPOINTER;\n");
-    text_add(out, "    *params = (struct %s_params){0};\n%s    return 0;\n}\n\n", name, made.length ? made.data : "");
-    text_free(&made);
 }
 
 const char *emit_runtime_dtype(enum dtype dtype)

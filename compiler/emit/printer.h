@@ -458,9 +458,6 @@ void emit_params_struct(const struct emission *p, struct text *out);
 /* Returns the member of struct NAME_params that points to the strides of arrays, or NULL if it has none. */
 const char *emit_strides_member(const struct kernel_arrays *arrays);
 void emit_gradients_struct(const struct emission *p, struct text *out);
-/* Prints NAME_params_size and NAME_params_init. The caller's storage has the random arrays, aligned to 64 bytes, and
-   then working memory. */
-void emit_params_functions(const struct emission *p, struct text *out);
 /* Returns the name that the runtime has for a storage type. */
 const char *emit_runtime_dtype(enum dtype dtype);
 
@@ -496,43 +493,15 @@ struct emitted_file {
     const char *command;
 };
 
-struct template_names;
-/* These functions set the names of the template entry.c that choose a version: of forward, of prefix sums, of
-   extend, of prepared keys, and of the parts of backward. */
-void emit_choice(const struct emitted_file *e, struct template_names *t);
-void emit_choice_of_first(const struct emitted_file *e, struct template_names *t);
-void emit_choice_of_extend(const struct emitted_file *e, struct template_names *t);
-void emit_choice_of_attending(const struct emitted_file *e, struct template_names *t);
-void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t);
-
 /* Prints the comment at the top of the file. */
 void emit_heading(const struct emitted_file *e, struct text *out);
-/* emit_preamble prints the beginning of a kernel's C file. emit_entry_points prints its entry points. */
-void emit_preamble(const struct emitted_file *e, struct text *out);
-void emit_entry_points(const struct emitted_file *e, struct text *out);
+/* Returns whether backward computes gradients of arrays that a decay reads in a call of its own. */
+bool emit_finishes_gradients(const struct emission *p);
 
-/* Arrays that parts of backward leave for later parts, and gradients of learned parameters (left_arrays.c):
-   - emit_has_totals returns whether there are any.
-   - emit_total_members returns their members of struct call.
-   - emit_total_values returns statements that set pointers to gradients.
-   - emit_left_values returns statements that place the arrays.
-   - emit_part_calls returns the calls of the parts. */
-bool emit_has_totals(const struct emitted_file *e, struct arena *arena);
-const char *emit_total_members(const struct emitted_file *e, struct arena *arena);
-const char *emit_total_values(const struct emitted_file *e, struct arena *arena);
-const char *emit_left_values(const struct emitted_file *e, struct arena *arena);
-const char *emit_part_calls(const struct emitted_file *e, struct arena *arena);
-/* Returns a C condition that a call wants a gradient from the terms of prefix sums. */
-const char *emit_prefix_wanted(const struct emitted_file *e, struct arena *arena);
-/* Returns "condition || name". If `condition` contains the name, returns `condition`. */
-const char *emit_or_name(struct arena *arena, const char *condition, const char *name);
-
-/* Returns the parameters of an entry point for arrays, such as "const float *q, …". */
-const char *emit_array_arguments(struct arena *arena, const struct kernel_arrays *arrays, enum entry entry);
-/* Returns the arrays that are arguments of extend. */
-const char *emit_appended_arguments(struct arena *arena, const struct kernel_arrays *arrays);
-/* Returns the shapes of forward's arrays, such as "q [B,H,n_q,64]  …". */
-const char *emit_array_shapes(struct arena *arena, const struct kernel_arrays *arrays);
+/* Returns the parameters of an entry point for arrays, such as "const float *q, …". If `appends`, they are those of
+   extend. */
+const char *emit_array_arguments(struct arena *arena, const struct kernel_arrays *arrays, enum entry entry,
+                                 bool appends);
 
 /* Returns `e` as C. If `inner`, parentheses enclose everything but a name or number. */
 const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inner);

@@ -8,10 +8,13 @@
 
 /* ---- the list of arrays ---- */
 
-static void add(struct table_arrays *all, const char *identifier, const struct kernel_array *a)
+/* Adds an array, unless the list has it, and returns it. */
+static struct table_array *add(struct table_arrays *all, const char *identifier)
 {
-    if (table_array_find(all, identifier) >= 0) return;
-    all->array[all->count++] = (struct table_array){.identifier = identifier, .of_caller = a};
+    const int found = table_array_find(all, identifier);
+    if (found >= 0) return &all->array[found];
+    all->array[all->count] = (struct table_array){.identifier = identifier};
+    return &all->array[all->count++];
 }
 
 int table_array_find(const struct table_arrays *all, const char *identifier)
@@ -48,9 +51,9 @@ static void add_left(struct table_arrays *all, const struct emitted_file *e, str
         struct left_array *left;
         const int count = emit_left_arrays(e, linear, arena, &left);
         for (int n = 0; n < count; n++) {
-            add(all, left[n].identifier, NULL);
-            all->array[all->count - 1].left = &left[n];
-            all->array[all->count - 1].linear = linear;
+            struct table_array *const to = add(all, left[n].identifier);
+            to->left = &left[n];
+            to->linear = linear;
         }
     }
 }
@@ -62,21 +65,17 @@ void table_arrays(struct table_arrays *all, const struct emitted_file *e)
     const struct compilation *const ordered = emit_ordered_part(e);
     all->count = 0;
     for (int k = 0; k < p->arrays->count; k++)
-        if (is_used(p, &p->arrays->array[k])) add(all, p->arrays->array[k].identifier, &p->arrays->array[k]);
-    for (int k = 0; k < p->saved && p->parts; k++) {
-        add(all, arena_printf(arena, "saved_%d", k), NULL);
-        all->array[all->count - 1].origin = "FROM_SAVED";
-    }
-    for (int k = 0; k < p->row_sums && p->parts; k++) {
-        add(all, arena_printf(arena, "row_%d", k), NULL);
-        all->array[all->count - 1].origin = "FROM_ROW_SUMS";
-    }
+        if (is_used(p, &p->arrays->array[k])) add(all, p->arrays->array[k].identifier)->of_caller = &p->arrays->array[k];
+    for (int k = 0; k < p->saved && p->parts; k++)
+        add(all, arena_printf(arena, "saved_%d", k))->origin = "FROM_SAVED";
+    for (int k = 0; k < p->row_sums && p->parts; k++)
+        add(all, arena_printf(arena, "row_%d", k))->origin = "FROM_ROW_SUMS";
     for (int a = 0; ordered && a < ordered->loops->arrays; a++) {
         const struct array *const array = &ordered->loops->array[a];
         if (!array->sums) continue;
-        add(all, emit_identifier(arena, p->arrays, array->name), NULL);
-        all->array[all->count - 1].origin = "FROM_SUMS";
-        all->array[all->count - 1].elements = emit_row_of_sums(ordered->loops->module, array);
+        struct table_array *const sums = add(all, emit_identifier(arena, p->arrays, array->name));
+        sums->origin = "FROM_SUMS";
+        sums->elements = emit_row_of_sums(ordered->loops->module, array);
     }
     if (p->parts) add_left(all, e, arena);
 }
@@ -199,7 +198,6 @@ static void place_of_caller(const struct emission *p, const struct kernel_array 
     case PLACE_ARGUMENT:
         text_add(out, ", .argument = {%d, %d}, .strides = offsetof(struct attn_problem, %s)",
                  argument_number(p->arrays, a, ENTRY_FORWARD), argument_number(p->arrays, a, ENTRY_BACKWARD), a->name);
-        if (a->shared && a->access[ENTRY_BACKWARD] == ACCESS_WANTED) text_add(out, ", .shared = 1");
         break;
     case PLACE_WITHIN:
         text_add(out, ", .origin = FROM_ARRAY, .of = ARRAY_%s, .strides = offsetof(struct attn_problem, %s)",

@@ -114,8 +114,14 @@ static const char *strides_of(const struct emitter *x, const struct array *a)
 {
     const char *name = emit_local(x, a->name);
     const struct kernel_array *const param = emit_strided_rows(x, a);
-    if (param) return arena_printf(x->m->arena, "call->%s", param->strides);
-    return arena_printf(x->m->arena, a->sums ? "call->%s_at" : "call->p.%s", name);
+    return arena_printf(x->m->arena, "call->array[ARRAY_%s].strides", param ? param->identifier : name);
+}
+
+/* Returns C for the address of the first element of an array of a call. */
+static const char *first_element(const struct emitter *x, const struct array *a, const char *name)
+{
+    return arena_printf(x->m->arena, "(%s%s *)call->array[ARRAY_%s].at", a->kind == ARRAY_OUTPUT ? "" : "const ",
+                        emit_stored(a->dtype), name);
 }
 
 /* Returns C for the address of an array that has numbers per token, at the task's batch index and head. */
@@ -129,31 +135,31 @@ static const char *address_of_rows(struct emitter *x, const struct array *a, con
                *head = !members ? index
                        : m      ? arena_printf(arena, "(%s * members + m)", index)
                                 : arena_printf(arena, "%s * members", index),
-               *made = "";
+               *made = "", *const first = first_element(x, a, name);
     if (emit_sums_of_queries(x, a))
-        return arena_printf(arena, "call->%s + (b * call->p.heads + %s) * call->p.n_q * %lld", name, head,
+        return arena_printf(arena, "%s + (b * call->p.heads + %s) * call->p.n_q * %lld", first, head,
                             (long long)emit_row_of_sums(x->m, a));
-    if (rows && b && g) return arena_printf(arena, "call->%s + (b * call->p.heads + %s) * call->p.n_q", name, head);
+    if (rows && b && g) return arena_printf(arena, "%s + (b * call->p.heads + %s) * call->p.n_q", first, head);
     if (rows) {
         if (b) made = arena_printf(arena, " + b * call->p.heads * call->p.n_q");
-        return arena_printf(arena, g ? "call->%s%s + %s * call->p.n_q" : "call->%s%s", name, made, head);
+        return arena_printf(arena, g ? "%s%s + %s * call->p.n_q" : "%s%s", first, made, head);
     }
     if (b) made = arena_printf(arena, " + b * %s.batch", strides);
-    return arena_printf(arena, g ? "call->%s%s + %s * %s.head" : "call->%s%s", name, made, head, strides);
+    return arena_printf(arena, g ? "%s%s + %s * %s.head" : "%s%s", first, made, head, strides);
 }
 
 /* Returns C for the address of an array whose strides the caller may give. */
 static const char *address_of_strided(struct emitter *x, const struct array *a)
 {
     struct arena *const arena = x->m->arena;
-    const char *const name = emit_strided(x, a)->member;
+    const char *const name = emit_strided(x, a)->identifier;
     const bool whole = dtype_is_integer(a->dtype) && !emit_starts_at_sequence(x, a);
-    const char *made = arena_printf(arena, "call->params->%s", name);
+    const char *made = first_element(x, a, name);
     for (int k = 0; k < a->rank && !whole; k++) {
         if (!x->task_axis[a->axes[k]]) continue;
         const char *const factor = emit_axis_of_heads(x, a, k) ? "members * " : "",
                           *const index = emit_integer_text(x, expr_leaf(x->m, EXPR_INDEX, a->axes[k]), true);
-        made = arena_printf(arena, "%s + %s * %scall->at.%s[%d]", made, index, factor, name,
+        made = arena_printf(arena, "%s + %s * %scall->array[ARRAY_%s].stride[%d]", made, index, factor, name,
                             emit_axis_of_caller(x, a, k));
     }
     return made;
@@ -181,10 +187,8 @@ static const char *address_of(struct emitter *x, const struct array *a)
         else if (made)
             made = arena_printf(arena, "%s * %s", made, size);
     }
-    const char *call = a->kind == ARRAY_PARAM ? "call->params->" : "call->";
-    const int param = x->arrays && a->kind == ARRAY_PARAM ? kernel_array_find(x->arrays, a->name) : -1;
-    if (param >= 0) name = x->arrays->array[param].member;
-    return made ? arena_printf(arena, "%s%s + %s", call, name, made) : arena_printf(arena, "%s%s", call, name);
+    const char *const first = first_element(x, a, name);
+    return made ? arena_printf(arena, "%s + %s", first, made) : first;
 }
 
 const char *task_kept(const struct emitter *x, const char *state)
@@ -206,8 +210,8 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         const bool reads = has_word(body, c) || has_word(body, last), hides = *whole && has_word(body, whole);
         if (array->kind == ARRAY_TABLE || (!reads && !hides)) continue;
         if (hides)
-            text_add(out, "    const %s *const %s = call->params->%s;\n", emit_stored(array->dtype), whole,
-                     x->arrays->array[kernel_array_find(x->arrays, array->name)].member);
+            text_add(out, "    const %s *const %s = %s;\n", emit_stored(array->dtype), whole,
+                     first_element(x, array, emit_local(x, array->name)));
         if (array->kind == ARRAY_TILE) {
             if (array->offset < 0) continue;
             const char *place = array_has_slots(x->l, array)   ? "part->slots"
@@ -252,7 +256,7 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         const bool of_caller = array_of_elements(x->l, array) || emit_of_rows(x, array),
                    left = array->kind == ARRAY_INPUT && (array->sums ? !emit_sums_of_queries(x, array) : !of_caller);
         if (left || emit_is_wanted(x, array))
-            place = arena_printf(x->m->arena, "call->%s%s ? %s : NULL", c,
+            place = arena_printf(x->m->arena, "call->array[ARRAY_%s].at%s ? %s : NULL", c,
                                  array->kind == ARRAY_OUTPUT ? emit_outer_leaves(x, array) : "", place);
         if (reads)
             text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
@@ -263,7 +267,8 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         for (int k = 0; strided && k < strided->rank; k++) {
             const char *const stride = arena_printf(x->m->arena, "%s_stride_%d", c, k);
             if (has_word(body, stride))
-                text_add(out, "    const int64_t %s = call->at.%s[%d];\n", stride, strided->member, k);
+                text_add(out, "    const int64_t %s = call->array[ARRAY_%s].stride[%d];\n", stride,
+                         strided->identifier, k);
         }
         const char *batch = arena_printf(x->m->arena, "%s_batch", c);
         if (has_word(body, batch) && contiguous)

@@ -21,11 +21,12 @@ static int serves(const struct program *p, int64_t n_k, int64_t rows, int64_t n_
     return rows != MANY_HEADS && rows <= p->few_rows && (p->lanes == 0 || few_pay(n_q, n_k, p->lanes));
 }
 
-/* Returns the first target that this machine runs, or NULL. */
-static const struct target *target_here(const struct kernel *kernel)
+/* Returns the first target that this machine runs and that has programs for the role, or NULL. */
+static const struct target *target_here(const struct kernel *kernel, enum program_role role)
 {
     for (const struct target *t = kernel->target; t < kernel->target + kernel->targets; t++)
-        if (!t->runs || t->runs()) return t;
+        for (int k = 0; k < t->programs; k++)
+            if (t->program[k].role == role && (!t->runs || t->runs())) return t;
     return NULL;
 }
 
@@ -33,7 +34,7 @@ ATTN_API const struct program *attn_call_program(const struct kernel *kernel, en
                                                  int64_t n_k, int64_t rows, int64_t n_q)
 {
     static const struct program none = {.tile = 1};
-    const struct target *const t = target_here(kernel);
+    const struct target *const t = target_here(kernel, role);
     for (int k = 0; t && k < t->programs; k++) {
         const struct program *const p = &t->program[k];
         if (p->role == role && p->part == part && p->from <= max(n_k, 0) && serves(p, n_k, rows, n_q)) return p;
@@ -58,7 +59,7 @@ ATTN_API size_t attn_call_bytes_a_thread(const struct program *program)
 
 ATTN_API size_t attn_call_max_bytes(const struct kernel *kernel, enum program_role role, int64_t n_k)
 {
-    const struct target *const t = target_here(kernel);
+    const struct target *const t = target_here(kernel, role);
     size_t bytes = 0;
     for (int k = 0; t && k < t->programs; k++) {
         const struct program *const p = &t->program[k];
@@ -94,7 +95,7 @@ ATTN_API void attn_call_heads_as_queries(struct call *call)
 
 ATTN_API int64_t attn_call_next_length(const struct kernel *kernel, int64_t n_k)
 {
-    const struct target *const t = target_here(kernel);
+    const struct target *const t = target_here(kernel, RUN_FORWARD);
     int64_t next = INT64_MAX;
     for (int k = 0; t && k < t->programs; k++) {
         const struct program *const p = &t->program[k];
