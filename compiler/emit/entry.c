@@ -1,5 +1,5 @@
-/* Prints the end of a kernel's file: its tables, its entry points, and struct attn_kernel. An entry point calls a function
-   of runtime/call/ with the kernel's table. */
+/* Prints the end of a kernel's file: its tables, its entry points, and struct attn_kernel. An entry point calls a
+   function of runtime/call/ with the kernel's table. */
 #include "tables.h"
 #include "../schedule/schedule.h"
 #include "../support/support.h"
@@ -8,18 +8,15 @@
 
 bool emit_decay_parts(const struct emission *p)
 {
-    return emission_versions(p, STEP_TERMS, NULL) && p->spec->emit & EMIT_STATISTICS && p->distances.period > 0 &&
-           !p->outer_chunk;
+    return p->of[STEP_TERMS].count && p->spec->emit & EMIT_STATISTICS && p->distances.period > 0 && !p->outer_chunk;
 }
 
 bool emit_finishes_gradients(const struct emission *p)
 {
-    const struct version *part;
-    const int parts = emission_versions(p, STEP_BACKWARD, &part);
     bool any = false;
-    for (int k = 0; k < parts; k++)
-        for (int o = 0; part[k].c && part[k].c->program.of_terms && o < part[k].c->graph->outputs; o++)
-            any |= kernel_array_find(p->arrays, part[k].c->graph->output[o].name) >= 0;
+    for (const struct version *v = NULL; versions_next(&p->of[STEP_BACKWARD], &v);)
+        for (int o = 0; v->c->program.of_terms && o < v->c->graph->outputs; o++)
+            any |= kernel_array_find(p->arrays, v->c->graph->output[o].name) >= 0;
     return any && p->parts && (p->outer_chunk > 0 || emit_decay_parts(p));
 }
 
@@ -59,11 +56,11 @@ static void first_sums(const struct emitted_file *e, const struct table_arrays *
     struct arena *const arena = e->c[0]->graph->module->arena;
     bool *const wanted = arena_alloc(arena, (size_t)all->count * sizeof *wanted);
     const int sums = kernel_array_find(e->p->arrays, prefix_array_name(PREFIX_OF_KEY));
-    if (emission_versions(e->p, STEP_CORRECT, NULL))
+    if (e->p->of[STEP_CORRECT].count)
         text_add(out, "    .corrected = ARRAY_%s,\n", emit_identifier(arena, e->p->arrays, corrected_values));
     else
         text_add(out, "    .corrected = -1,\n");
-    if (!emission_versions(e->p, STEP_TERMS, NULL)) return;
+    if (!e->p->of[STEP_TERMS].count) return;
     const int64_t row = array_row_elements(&e->p->arrays->array[sums]);
     number(out, "prefix_row", row);
     number(out, "sum_tokens", row > 1 ? 512 : 4096); /* This limits the workspace of a call with a state. */
@@ -83,15 +80,11 @@ static void first_sums(const struct emitted_file *e, const struct table_arrays *
 static const char *sums_wanted(const struct emitted_file *e, const struct table_arrays *all, struct arena *arena)
 {
     bool *const wanted = arena_alloc(arena, (size_t)all->count * sizeof *wanted);
-    const struct version *part;
-    const int parts = emission_versions(e->p, STEP_BACKWARD, &part);
-    for (int k = 0; k < parts; k++) {
-        const struct compilation *const c = part[k].c;
-        for (int o = 0; c && program_takes_sums(&c->program) && o < c->graph->outputs; o++) {
-            const int array = table_array_find(all, emit_identifier(arena, e->p->arrays, c->graph->output[o].name));
+    for (const struct version *v = NULL; versions_next(&e->p->of[STEP_BACKWARD], &v);)
+        for (int o = 0; program_takes_sums(&v->c->program) && o < v->c->graph->outputs; o++) {
+            const int array = table_array_find(all, emit_identifier(arena, e->p->arrays, v->c->graph->output[o].name));
             if (array >= 0) wanted[array] = true;
         }
-    }
     return table_list(arena, all, wanted);
 }
 
@@ -138,7 +131,7 @@ static bool stores_solution(const struct loops *l)
 
 bool emit_stores_chunks(const struct emission *p)
 {
-    return emission_versions(p, STEP_EXTEND, NULL) > 0 && p->folds && p->read_first == 0;
+    return p->of[STEP_EXTEND].count > 0 && p->folds && p->read_first == 0;
 }
 
 int64_t emit_state_rows(int64_t first, int64_t read_back, int64_t chunk, bool folds)
@@ -162,14 +155,14 @@ static int64_t common_row(const struct emitted_file *e)
 static void state(const struct emitted_file *e, const struct kept_counts *counts, struct text *out)
 {
     const struct emission *const p = e->p;
-    const struct version *extend;
-    const bool carried = emission_versions(p, STEP_EXTEND, &extend) > 0, prepared = emission_versions(p, STEP_PREPARE, NULL) > 0,
-               transitions = emission_versions(p, STEP_FOLDABLE, NULL) > 0;
+    const struct compilation *const extend = emission_extend(p);
+    const bool carried = extend != NULL, prepared = p->of[STEP_PREPARE].count > 0,
+               transitions = p->of[STEP_FOLDABLE].count > 0;
     bool linear = false;
     for (int k = 0; k < e->compilations; k++) linear |= e->c[k]->program.linear;
     number(out, "decodes", 1);
     number(out, "carried", carried);
-    number(out, "solves", carried && stores_solution(extend->c->loops));
+    number(out, "solves", carried && stores_solution(extend->loops));
     number(out, "by_capacity", p->read_back < 0);
     number(out, "folds", p->folds);
     number(out, "transitions", transitions);
@@ -178,8 +171,8 @@ static void state(const struct emitted_file *e, const struct kept_counts *counts
     number(out, "terms_move", p->terms_move);
     number(out, "any_order", p->any_order);
     number(out, "prepared", prepared);
-    number(out, "attends", emission_versions(p, STEP_ATTEND, NULL) > 0);
-    number(out, "appends", emission_versions(p, STEP_APPEND, NULL) > 0);
+    number(out, "attends", p->of[STEP_ATTEND].count > 0);
+    number(out, "appends", p->of[STEP_APPEND].count > 0);
     number(out, "paged", p->paged);
     number(out, "rows_move", p->rows_move);
     number(out, "uncopied",
@@ -191,8 +184,7 @@ static void state(const struct emitted_file *e, const struct kept_counts *counts
     number(out, "chunk_sums", emit_stores_chunks(p));
     number(out, "read_back", p->read_back);
     number(out, "read_first", p->read_first);
-    number(out, "rows_kept",
-           emit_state_rows(p->read_first, p->read_back, carried ? extend->c->state.chunk : 0, p->folds));
+    number(out, "rows_kept", emit_state_rows(p->read_first, p->read_back, carried ? extend->state.chunk : 0, p->folds));
     number(out, "common_row", common_row(e));
     text_add(out, "    .fingerprint = UINT64_C(0x%016llx),\n", (unsigned long long)p->fingerprint);
     text_add(out, "    .kept_array = kept_array, .kept_arrays = %d, .given = %d, .sums = %d,\n", counts->kept,
@@ -212,12 +204,16 @@ static void kernel_table(const struct emitted_file *e, const struct table_arrays
     int masks = 0;
     for (int k = 0; k < e->versions; k++) by_heads |= e->version[k].heads != NULL;
     for (int k = 0; k < e->p->arrays->count; k++) masks += e->p->arrays->array[k].tiled;
-    text_add(out,
-             "static const struct kernel kernel = {\n    .name = \"%s\",\n    .target = target, .targets = sizeof target / "
-             "sizeof *target - 1,\n    .array = array, .arrays = sizeof array / sizeof *array,\n",
-             spec->name);
-    if (params) text_add(out, "    .param = param, .params = %d, .params_bytes = sizeof(struct %s_params),\n", params, spec->name);
-    else text_add(out, "    .params_bytes = sizeof(struct %s_params),\n", spec->name);
+    text_add(
+        out,
+        "static const struct kernel kernel = {\n    .name = \"%s\",\n    .target = target, .targets = sizeof target / "
+        "sizeof *target - 1,\n    .array = array, .arrays = sizeof array / sizeof *array,\n",
+        spec->name);
+    if (params)
+        text_add(out, "    .param = param, .params = %d, .params_bytes = sizeof(struct %s_params),\n", params,
+                 spec->name);
+    else
+        text_add(out, "    .params_bytes = sizeof(struct %s_params),\n", spec->name);
     text_add(out,
              "    .dtype = %s, .key_dtype = %s, .value_dtype = %s, .real = sizeof(%s), .element = sizeof(%s),\n"
              "    .head_dim = %lld, .value_dim = %lld, .key_row = %lld, .value_row = %lld,\n",
@@ -225,8 +221,7 @@ static void kernel_table(const struct emitted_file *e, const struct table_arrays
              emit_real(spec->dtype), emit_stored(spec->dtype), (long long)spec->head_dim, (long long)spec->value_dim,
              (long long)dtype_row_units(keys, spec->head_dim), (long long)dtype_row_units(values, spec->value_dim));
     number(out, "max_length", spec->max_length);
-    if (strides)
-        text_add(out, "    .strided = 1, .strides = offsetof(struct %s_params, %s),\n", spec->name, strides);
+    if (strides) text_add(out, "    .strided = 1, .strides = offsetof(struct %s_params, %s),\n", spec->name, strides);
     number(out, "storage", spec_has_storage(spec));
     number(out, "values_are_keys", spec->values_are_keys);
     number(out, "shares", !spec->values_are_keys);
@@ -272,8 +267,8 @@ static struct entry_arrays arrays_of(struct arena *arena, const struct kernel_ar
 static void entry(const struct emission *p, const char *type, const char *suffix, const char *parameters,
                   const char *call, struct text *out)
 {
-    text_add(out, "%s%s%s_%s(%s)\n{\n    return %s;\n}\n\n", type, type[strlen(type) - 1] == '*' ? "" : " ", p->spec->name, suffix, parameters,
-             call);
+    text_add(out, "%s%s%s_%s(%s)\n{\n    return %s;\n}\n\n", type, type[strlen(type) - 1] == '*' ? "" : " ",
+             p->spec->name, suffix, parameters, call);
 }
 
 /* Prints an entry point that takes arrays, and the function of struct attn_kernel for it.
@@ -309,7 +304,8 @@ static const struct plain_entry {
     {NEEDS_STATE, "int", "state_init", PROBLEM ", void *state", "problem, state"},
     {NEEDS_STATE, "size_t", "page", PROBLEM, "problem"},
     {NEEDS_STATE, "size_t", "extend_workspace", PROBLEM, "problem"},
-    {NEEDS_STATE, "int64_t", "state_length", PROBLEM ", const void *state, int64_t sequence", "problem, state, sequence"},
+    {NEEDS_STATE, "int64_t", "state_length", PROBLEM ", const void *state, int64_t sequence",
+     "problem, state, sequence"},
     {NEEDS_STATE, "int64_t", "state_min_length", PROBLEM ", const void *state, int64_t sequence",
      "problem, state, sequence"},
     {NEEDS_STATE, "int", "state_truncate", PROBLEM ", void *state, int64_t sequence, int64_t length",
@@ -338,14 +334,16 @@ static void kernel_functions(const struct emission *p, const struct entry_arrays
                  "attn_call_add_key_sums(&kernel, problem, params, (const void *const[]){%s}, workspace);\n}\n\n",
                  forward->unused, forward->arguments);
     if (outer)
-        text_add(out,
-                 "static size_t outer_sums_any(" PROBLEM ", int later)\n{\n    return attn_call_outer_sums(&kernel, problem, "
-                 "later);\n}\n\nstatic int add_outer_sums(" PROBLEM ", const void *params, const void *q, const void "
-                 "*k,\n    const void *v, const void *out, const void *dout, int later, void *workspace)\n{\n    const void "
-                 "*const dq = NULL, *const dk = NULL, *const dv = NULL;\n%s    if (!problem || !problem->earlier_sums) "
-                 "return ATTN_EPOINTER;\n    return attn_call_backward(&kernel, problem, params, (const void *const[]){%s}, "
-                 "NULL, workspace,\n        later ? OUTER_LATER : OUTER_EARLIER);\n}\n\n",
-                 backward->unused, backward->arguments);
+        text_add(
+            out,
+            "static size_t outer_sums_any(" PROBLEM
+            ", int later)\n{\n    return attn_call_outer_sums(&kernel, problem, "
+            "later);\n}\n\nstatic int add_outer_sums(" PROBLEM ", const void *params, const void *q, const void "
+            "*k,\n    const void *v, const void *out, const void *dout, int later, void *workspace)\n{\n    const void "
+            "*const dq = NULL, *const dk = NULL, *const dv = NULL;\n%s    if (!problem || !problem->earlier_sums) "
+            "return ATTN_EPOINTER;\n    return attn_call_backward(&kernel, problem, params, (const void *const[]){%s}, "
+            "NULL, workspace,\n        later ? OUTER_LATER : OUTER_EARLIER);\n}\n\n",
+            backward->unused, backward->arguments);
     if (emit_finishes_gradients(p))
         text_add(out,
                  "static int finish_gradients(" PROBLEM ", const void *params, %s,\n    void *gradients, void "
@@ -353,13 +351,15 @@ static void kernel_functions(const struct emission *p, const struct entry_arrays
                  "gradients, workspace,\n        OUTER_TERMS);\n}\n\n",
                  backward->any_parameters, backward->unused, backward->arguments);
     if (emit_decay_parts(p))
-        text_add(out, "static int decay_sums(" PROBLEM ", const void *params, double *sums, void *workspace)\n{\n    return "
-                      "attn_call_decay_sums(&kernel, problem, params, sums, workspace);\n}\n\n");
+        text_add(out,
+                 "static int decay_sums(" PROBLEM ", const void *params, double *sums, void *workspace)\n{\n    return "
+                 "attn_call_decay_sums(&kernel, problem, params, sums, workspace);\n}\n\n");
     if (!state) return;
-    text_add(out, "static int64_t state_chunk(" PROBLEM ")\n{\n    return attn_call_state_chunk(&kernel, problem);\n}\n\n"
-                  "static int state_part(" PROBLEM ", void *state, int64_t sequence, int64_t first_kv_head,\n    const "
-                  "struct attn_problem *part_problem, void *part, int back)\n{\n    return attn_call_state_part(&kernel, "
-                  "problem, state, sequence, first_kv_head, part_problem, part, back);\n}\n\n");
+    text_add(out,
+             "static int64_t state_chunk(" PROBLEM ")\n{\n    return attn_call_state_chunk(&kernel, problem);\n}\n\n"
+             "static int state_part(" PROBLEM ", void *state, int64_t sequence, int64_t first_kv_head,\n    const "
+             "struct attn_problem *part_problem, void *part, int back)\n{\n    return attn_call_state_part(&kernel, "
+             "problem, state, sequence, first_kv_head, part_problem, part, back);\n}\n\n");
     if (emit_stores_chunks(p))
         text_add(out,
                  "static size_t chunk_sums(" PROBLEM ")\n{\n    return attn_call_chunk_sums(&kernel, problem);\n}\n\n");
@@ -389,7 +389,8 @@ static void description(const struct emitted_file *e, int params, struct text *o
              params ? "param" : "NULL", name, name);
     for (size_t k = 0; k < sizeof plain_entries / sizeof *plain_entries; k++) {
         const struct plain_entry *const x = &plain_entries[k];
-        if ((x->need == NEEDS_BACKWARD && !p->parts) || (x->need == NEEDS_STATE && !(spec->emit & EMIT_DECODE))) continue;
+        if ((x->need == NEEDS_BACKWARD && !p->parts) || (x->need == NEEDS_STATE && !(spec->emit & EMIT_DECODE)))
+            continue;
         text_add(out, "    .%s = %s_%s,\n", x->suffix, name, x->suffix);
     }
     if (p->parts) text_add(out, "    .backward = backward_any,\n");
@@ -464,11 +465,11 @@ void emit_entry_points(const struct emitted_file *e, const struct table_arrays *
                     "state, workspace", out);
     }
     if (has_statistics(p->arrays))
-        text_add(out,
-                 "int %s_merge(const struct attn_problem *left, void *left_out, const struct attn_problem *right,\n    "
-                 "const void *right_out)\n{\n    return attn_merge(left, left_out, right, right_out, %s, %lld, %s);\n}\n\n",
-                 p->spec->name, emit_runtime_dtype(p->spec->dtype), (long long)p->spec->value_dim,
-                 statistics_name(p->spec));
+        text_add(
+            out,
+            "int %s_merge(const struct attn_problem *left, void *left_out, const struct attn_problem *right,\n    "
+            "const void *right_out)\n{\n    return attn_merge(left, left_out, right, right_out, %s, %lld, %s);\n}\n\n",
+            p->spec->name, emit_runtime_dtype(p->spec->dtype), (long long)p->spec->value_dim, statistics_name(p->spec));
     kernel_functions(p, &forward, &backward, out);
     description(e, params, out);
 }

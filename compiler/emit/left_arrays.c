@@ -4,32 +4,19 @@
 
 #include <string.h>
 
-/* Returns the parts of backward. */
-static int parts_of(const struct emitted_file *e, const struct version **list)
-{
-    return emission_versions(e->p, STEP_BACKWARD, list);
-}
-
 const struct compilation *emit_ordered_part(const struct emitted_file *e)
 {
-    const struct version *part;
-    const int parts = parts_of(e, &part);
-    for (int k = 0; k < parts; k++)
-        if (part[k].c && emit_in_order(part[k].c->loops)) return part[k].c;
+    for (const struct version *v = NULL; versions_next(&e->p->of[STEP_BACKWARD], &v);)
+        if (emit_in_order(v->c->loops)) return v->c;
     return NULL;
 }
 
 /* Returns the graph of a part of backward, for the first target that has the part. Returns NULL if no target has it. */
 static const struct graph *graph_of_part(const struct emitted_file *e, bool linear, int part)
 {
-    const struct version *list;
-    const int parts = parts_of(e, &list);
-    for (int k = 0; k < parts; k++) {
-        const struct compilation *c = list[k].c;
-        if (c && list[k].part == part && c->program.linear == linear &&
-            program_outputs_gradients(&c->program))
-            return c->graph;
-    }
+    for (const struct version *v = NULL; versions_next(&e->p->of[STEP_BACKWARD], &v);)
+        if (v->part == part && v->c->program.linear == linear && program_outputs_gradients(&v->c->program))
+            return v->c->graph;
     return NULL;
 }
 
@@ -67,8 +54,7 @@ static bool is_given(const struct emitted_file *e, bool linear, const char *name
     return given;
 }
 
-int emit_left_arrays(const struct emitted_file *e, bool linear, struct arena *arena,
-                     struct left_array **of)
+int emit_left_arrays(const struct emitted_file *e, bool linear, struct arena *arena, struct left_array **of)
 {
     struct left_array *const left = arena_alloc(arena, (size_t)e->p->parts * MAX_OUTPUTS * sizeof *left);
     int count = 0;
@@ -113,13 +99,11 @@ static void want(const struct emitted_file *e, const struct table_arrays *all, c
 
 void emit_prefix_wanted(const struct emitted_file *e, const struct table_arrays *all, bool *wanted)
 {
-    const struct version *list;
-    const int parts = parts_of(e, &list);
-    for (int k = 0; k < parts; k++) {
-        const struct compilation *const c = list[k].c;
-        for (int o = 0; c && c->program.of_terms && o < c->graph->outputs; o++)
-            if (kernel_array_find(e->p->arrays, c->graph->output[o].name) >= 0) /* others have sums of slices */
-                want(e, all, c->graph->output[o].name, c->graph->module->arena, wanted);
+    for (const struct version *v = NULL; versions_next(&e->p->of[STEP_BACKWARD], &v);) {
+        const struct graph *const g = v->c->graph;
+        for (int o = 0; v->c->program.of_terms && o < g->outputs; o++)
+            if (kernel_array_find(e->p->arrays, g->output[o].name) >= 0) /* others have sums of slices */
+                want(e, all, g->output[o].name, g->module->arena, wanted);
     }
 }
 

@@ -12,8 +12,8 @@ static bool visits_by_position(const struct compilation *c)
     return c->program.linear && graph_has(c->graph, EXPR_START) && !roles_of(c->graph, 0, &roles) && roles.chunk >= 0;
 }
 
-/* Returns C for the list of gradients of which a call has to want one, so that the part of backward runs. Returns NULL if
-   the part always runs. */
+/* Returns C for the list of gradients of which a call has to want one, so that the part of backward runs. Returns NULL
+   if the part always runs. */
 static const char *wanted_outputs(const struct emitted_file *e, const struct table_arrays *all,
                                   const struct compilation *c)
 {
@@ -71,7 +71,6 @@ static void outer(const struct emission *p, const struct compilation *c, struct 
                  (long long)emit_outer_bytes(c->loops), emit_outer_results(p, c) ? ", .outer_results = 1" : "");
     const char *const modes = program_is_backward(&c->program) ? emit_outer_modes(p, c) : "";
     if (*modes) text_add(out, ", .adds = %s", modes);
-    if (c->program.of_terms) text_add(out, ", .of_terms = 1");
 }
 
 /* The place of a program in the table. */
@@ -79,8 +78,8 @@ struct place {
     const char *role;
     const char *form;
     const struct version *v;
-    bool saved_again, solution_again, sums_slices; /* as in struct program of the runtime */
-    bool first;                                    /* no version of the target is for fewer keys */
+    bool saved_again, solution_again, sums_slices, of_terms; /* as in struct program of the runtime */
+    bool first;                                              /* no version of the target is for fewer keys */
 };
 
 /* Prints the members that say when the program runs. */
@@ -93,6 +92,7 @@ static void begin_row(const struct place *at, struct text *out)
     if (at->saved_again) text_add(out, ", .saved_again = 1");
     if (at->solution_again) text_add(out, ", .solution_again = 1");
     if (at->sums_slices) text_add(out, ", .sums_slices = 1");
+    if (at->of_terms) text_add(out, ", .of_terms = 1");
 }
 
 static void row(const struct emitted_file *e, const struct table_arrays *all, const struct place *at,
@@ -150,12 +150,13 @@ static void rows_of_version(const struct emitted_file *e, const struct table_arr
 }
 
 /* Sets what a part of backward computes, in any of its programs. */
-static void set_part(const struct emitted_file *e, const struct version *list, int count, struct place *at)
+static void set_part(const struct emitted_file *e, struct place *at)
 {
-    for (int k = 0; k < count; k++) {
-        const struct compilation *const c = list[k].c;
-        if (list[k].part != at->v->part || !c) continue;
+    for (const struct version *v = NULL; versions_next(&e->p->of[STEP_BACKWARD], &v);) {
+        const struct compilation *const c = v->c;
+        if (v->part != at->v->part) continue;
         at->sums_slices |= program_adds_totals(&c->program);
+        at->of_terms |= c->program.of_terms;
         at->saved_again |= program_recomputes_saved(&c->program);
         at->solution_again |= e->p->saves_solution && c->graph->outputs == 1 &&
                               strcmp(c->graph->output[0].name, SAVED_SOLUTION) == 0;
@@ -171,14 +172,13 @@ static void rows_of_target(const struct emitted_file *e, const struct table_arra
 #include "../schedule/program.def"
     };
     for (int step = 0; step < STEPS; step++) {
-        const struct version *list;
-        const int count = emission_versions(e->p, (enum step)step, &list);
-        for (int k = count - 1; k >= 0; k--) {
+        const struct version *const list = e->p->of[step].version;
+        for (int k = e->p->of[step].count - 1; k >= 0; k--) {
             struct place at = {.role = roles[step], .v = &list[k], .first = true};
             if (list[k].target != t) continue;
-            for (int n = 0; n < count; n++)
+            for (int n = 0; n < e->p->of[step].count; n++)
                 at.first &= list[n].target != t || list[n].part != list[k].part || list[n].from >= list[k].from;
-            if (step == STEP_BACKWARD) set_part(e, list, count, &at);
+            if (step == STEP_BACKWARD) set_part(e, &at);
             rows_of_version(e, all, at, out);
         }
     }

@@ -1,5 +1,5 @@
-/* Prints the tables at the end of a kernel, which runtime/call/ reads: its arrays, and its programs for each target. The
-   structs are in runtime/kernel/call.h. */
+/* Prints the tables at the end of a kernel, which runtime/call/ reads: its arrays, and its programs for each target.
+   The structs are in runtime/kernel/call.h. */
 #include "tables.h"
 #include "../analysis/analysis.h"
 #include "../support/support.h"
@@ -34,9 +34,9 @@ static bool is_used(const struct emission *p, const struct kernel_array *a)
     case PLACE_PARAMS: return true;
     case PLACE_GRADIENTS: return backward;
     case PLACE_WORKSPACE:
-        if (strcmp(a->name, corrected_values) == 0) return emission_versions(p, STEP_CORRECT, NULL) > 0;
-        return backward || (prefix != PREFIX_GRADIENT && prefix != PREFIX_GRADIENT_OF_QUERY &&
-                            prefix != PREFIX_GRADIENT_OF_KEY);
+        if (strcmp(a->name, corrected_values) == 0) return p->of[STEP_CORRECT].count > 0;
+        return backward ||
+               (prefix != PREFIX_GRADIENT && prefix != PREFIX_GRADIENT_OF_QUERY && prefix != PREFIX_GRADIENT_OF_KEY);
     case PLACE_ARGUMENT:
     case PLACE_WITHIN:
     case PLACE_PROBLEM: break;
@@ -65,9 +65,9 @@ void table_arrays(struct table_arrays *all, const struct emitted_file *e)
     const struct compilation *const ordered = emit_ordered_part(e);
     all->count = 0;
     for (int k = 0; k < p->arrays->count; k++)
-        if (is_used(p, &p->arrays->array[k])) add(all, p->arrays->array[k].identifier)->of_caller = &p->arrays->array[k];
-    for (int k = 0; k < p->saved && p->parts; k++)
-        add(all, arena_printf(arena, "saved_%d", k))->origin = "FROM_SAVED";
+        if (is_used(p, &p->arrays->array[k]))
+            add(all, p->arrays->array[k].identifier)->of_caller = &p->arrays->array[k];
+    for (int k = 0; k < p->saved && p->parts; k++) add(all, arena_printf(arena, "saved_%d", k))->origin = "FROM_SAVED";
     for (int k = 0; k < p->row_sums && p->parts; k++)
         add(all, arena_printf(arena, "row_%d", k))->origin = "FROM_ROW_SUMS";
     for (int a = 0; ordered && a < ordered->loops->arrays; a++) {
@@ -177,8 +177,7 @@ int table_params(const struct emission *p, struct text *out)
         if (a->place != PLACE_PARAMS) continue;
         if (!params++) text_add(out, "static const struct attn_param param[] = {\n");
         text_add(out, "    {\"%s\", %s, %d, {%s}, offsetof(struct %s_params, %s), %d, %s, %s, %d, %s},\n", a->name,
-                 emit_runtime_dtype(a->dtype), a->rank, extents(arena, a), name, a->member,
-                 a->origin != ORIGIN_LEARNED,
+                 emit_runtime_dtype(a->dtype), a->rank, extents(arena, a), name, a->member, a->origin != ORIGIN_LEARNED,
                  a->strided ? arena_printf(arena, "offsetof(struct %s_strides, %s)", name, a->member)
                             : "ATTN_CONTIGUOUS",
                  a->table ? arena_printf(arena, "offsetof(struct %s_params, %s)", name, a->table) : "0", array_grows(a),
@@ -200,8 +199,8 @@ static void place_of_caller(const struct emission *p, const struct kernel_array 
                  argument_number(p->arrays, a, ENTRY_FORWARD), argument_number(p->arrays, a, ENTRY_BACKWARD), a->name);
         break;
     case PLACE_WITHIN:
-        text_add(out, ", .origin = FROM_ARRAY, .of = ARRAY_%s, .strides = offsetof(struct attn_problem, %s)",
-                 a->within, a->name);
+        text_add(out, ", .origin = FROM_ARRAY, .of = ARRAY_%s, .strides = offsetof(struct attn_problem, %s)", a->within,
+                 a->name);
         break;
     case PLACE_PROBLEM:
         text_add(out,
@@ -302,15 +301,15 @@ static void given_row(const struct kernel_array *a, struct text *out)
 {
     const long long elements = (long long)array_row_elements(a);
     const struct array_axis *const last = a->rank > 0 ? &a->axis[a->rank - 1] : NULL;
-    const char *const heads = a->shared                                  ? "1"
+    const char *const heads = a->shared                                ? "1"
                               : array_has_size(a, ARRAY_SIZE_KV_HEADS) ? "ATTN_KV_HEADS"
                               : array_has_size(a, ARRAY_SIZE_HEADS)    ? "ATTN_HEADS"
                                                                        : "0";
-    text_add(out, "    {ARRAY_%s, %lld, %s, %d, %lld},\n", a->identifier,
-             (long long)(dtype_is_packed(a->dtype) ? dtype_row_bytes(a->dtype, elements)
-                                                   : elements * dtype_bytes(a->dtype)),
-             heads, last && a->strided && last->constant && last->extent != 1 ? (int)dtype_bytes(a->dtype) : 0,
-             a->appended != a->dtype ? elements : 0);
+    text_add(
+        out, "    {ARRAY_%s, %lld, %s, %d, %lld},\n", a->identifier,
+        (long long)(dtype_is_packed(a->dtype) ? dtype_row_bytes(a->dtype, elements) : elements * dtype_bytes(a->dtype)),
+        heads, last && a->strided && last->constant && last->extent != 1 ? (int)dtype_bytes(a->dtype) : 0,
+        a->appended != a->dtype ? elements : 0);
 }
 
 static void computed_row(const struct kernel_array *a, struct text *out)
@@ -321,8 +320,7 @@ static void computed_row(const struct kernel_array *a, struct text *out)
 
 void table_kept(const struct emission *p, struct kept_counts *counts, struct text *out)
 {
-    const bool prepared = emission_versions(p, STEP_PREPARE, NULL) > 0,
-               corrects = emission_versions(p, STEP_APPEND, NULL) > 0;
+    const bool prepared = p->of[STEP_PREPARE].count > 0, corrects = p->of[STEP_APPEND].count > 0;
     const struct kernel_arrays *const arrays = p->arrays;
     int count = 0, sums = 0;
     text_add(out, "static const struct kept_array kept_array[] = {\n");

@@ -42,13 +42,6 @@ struct kept_counts {
 };
 void table_kept(const struct emission *p, struct kept_counts *counts, struct text *out);
 
-/* Returns the number of versions of a step, and sets *list to them unless it is NULL. */
-static inline int emission_versions(const struct emission *p, enum step step, const struct version **list)
-{
-    if (list) *list = p->of[step].version;
-    return p->of[step].count;
-}
-
 /* ---- programs.c ---- */
 void table_programs(const struct emitted_file *e, const struct table_arrays *all, struct text *out);
 
