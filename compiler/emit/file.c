@@ -1,6 +1,7 @@
 /* Prints NAME.c: a section for every target, the functions that choose a version, and the entry points. */
 #include "emit.h"
 #include "printer.h"
+#include "tables.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
 #include "../support/support.h"
@@ -33,19 +34,42 @@ static void includes(const struct emitted_file *e, struct text *out)
         emit_header(e->p, e->command, out);
     else
         text_add(out, "#include \"%s.h\"\n", name);
-    text_add(
-        out,
-        "\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n%s\n",
-        arena_printf(e->c[0]->graph->module->arena, "%s%s%s",
-                     emit_any_waits(e->c, e->compilations) ? "#ifdef __unix__\n#include <sched.h>\n#endif\n" : "",
-                     emit_any_in_order(e->c, e->compilations) || e->p->sums_keys || e->p->spec->emit & EMIT_DECODE ||
-                             e->p->spec->rate
-                         ? "#include <string.h>\n"
-                         : "",
-                     emit_any_on_matrix_units(e->c, e->compilations)
-                         ? "#if defined(__x86_64__) && !defined(ATTN_EMULATE_TILES)\n#include <immintrin.h>\n#endif\n"
-                     : emit_any_paired(e->c, e->compilations) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n"
-                                                              : ""));
+    text_add(out, "\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n%s\n",
+             emit_any_on_matrix_units(e->c, e->compilations)
+                 ? "#if defined(__x86_64__) && !defined(ATTN_EMULATE_TILES)\n#include <immintrin.h>\n#endif\n"
+             : emit_any_paired(e->c, e->compilations) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n"
+                                                      : "");
+}
+
+/* Returns whether regions of the kernel read integers, flags or reals of the caller. */
+static bool reads_masks(const struct kernel_arrays *arrays)
+{
+    bool reads = false;
+    for (int k = 0; k < arrays->count; k++)
+        reads |= arrays->array[k].place == PLACE_PARAMS &&
+                 (dtype_is_integer(arrays->array[k].dtype) || arrays->array[k].hides);
+    return reads;
+}
+
+/* Prints the #include lines of what all targets share, and the numbers of arrays. */
+static void preamble(const struct emitted_file *e, const struct table_arrays *arrays, struct text *out)
+{
+    const struct {
+        const char *header;
+        bool wanted;
+    } headers[] = {{"optimize", true},
+                   {"call", true},
+                   {"masks", reads_masks(e->p->arrays)},
+                   {"pages", e->p->paged},
+                   {"remembered", emit_remembered_rank(e->c, e->compilations) > 0},
+                   {"tiles", emit_any_on_matrix_units(e->c, e->compilations)}};
+    for (size_t k = 0; k < sizeof headers / sizeof *headers; k++)
+        if (headers[k].wanted) text_add(out, "#include <attnrt/kernel/%s.h>\n", headers[k].header);
+    if (emit_any_fades(e->c, e->compilations))
+        text_add(out, "#define REAL %s\n#include <attnrt/kernel/fades.h>\n#undef REAL\n",
+                 emit_real(e->p->spec->dtype));
+    text_add(out, "\n");
+    table_enumerators(arrays, out);
 }
 
 /* Returns whether the compilation has a table of constants `name`. */
@@ -185,23 +209,20 @@ void emit_source(const struct emission *p, const struct target *only, const char
     struct text code = {0}, *const out = &code;
     emit_heading(e, file);
     includes(e, file);
-    emit_preamble(e, out);
-    if (emit_any_on_matrix_units(c, compilations)) text_add(out, "#include <attnrt/kernel/tiles.h>\n\n");
+    struct table_arrays *const arrays = arena_alloc(c[0]->graph->module->arena, sizeof *arrays);
+    table_arrays(arrays, e);
+    preamble(e, arrays, out);
     tables(c, compilations, out);
     for (int k = 0, count; k < compilations; k += count) {
         count = emit_same_target(c + k, compilations - k);
         one_target(p, c + k, count, emit_guard(c, k), out);
     }
-    emit_entry_points(e, out);
-    struct text pasted = {0};
-    if (p->standalone) {
-        paste_headers(code.data, &pasted);
-        standalone_functions(pasted.data, file);
-    }
-    const struct text *const all = p->standalone ? &pasted : &code;
-    text_append(file, all->data, all->length);
+    emit_entry_points(e, arrays, out);
+    if (p->standalone)
+        standalone_paste(code.data, file);
+    else
+        text_append(file, code.data, code.length);
     text_free(&code);
-    text_free(&pasted);
     text_add(file, "#endif /* a compiler of this language */\n");
     emit_fold(file);
 }

@@ -26,9 +26,10 @@ enum { MAX_ID_RANGES = 16 }; /* the largest number of ranges of ids that a tile 
    not the default. */
 const char *emit_suffix(const struct compilation *c);
 /* These functions are for --standalone (standalone.c). standalone_types prints the types of attnrt.h.
-   standalone_functions prints the files of the runtime whose functions the C text `kernel` calls. */
+   standalone_paste prints the C text `kernel` after the files of the runtime whose functions it calls, with headers in place
+   of its #include lines. */
 void standalone_types(struct text *out);
-void standalone_functions(const char *kernel, struct text *out);
+void standalone_paste(const char *kernel, struct text *out);
 
 /* A function for products of one shape (product_function.c). `list` has its parameters. `call` is the call in its
    body, without the closing parenthesis. */

@@ -22,7 +22,7 @@ static bool defines(const struct runtime_file *file, const char *text)
 {
     for (const char *line = file->text; (line = strstr(line, "\nATTN_API ")); line++) {
         const char *const end = strchr(line, '('), *name = end;
-        while (name[-1] != ' ') name--;
+        while (name[-1] != ' ' && name[-1] != '*') name--;
         const size_t length = (size_t)(end - name);
         for (const char *at = text; (at = strstr(at, "attn_")); at++)
             if (strncmp(at, name, length) == 0 && !isalnum((unsigned char)at[length]) && at[length] != '_') return true;
@@ -30,22 +30,31 @@ static bool defines(const struct runtime_file *file, const char *text)
     return false;
 }
 
-void standalone_functions(const char *kernel, struct text *out)
+/* Sets `needed` for each file that the text calls, and for the files that these need. */
+static void need_called(const char *text, bool *needed)
 {
-    struct pasted pasted = {0};
-    bool needed[MAX_RUNTIME_FILES];
-    int files = 0;
-    for (; runtime_files[files].name; files++) /* the kernel has the types already */
-        pasted.file[files] = strchr(runtime_files[files].name, '/') == NULL && strstr(runtime_files[files].name, ".h");
-    for (int f = files - 1; f >= 0; f--) { /* a file needs only files before it */
-        needed[f] = defines(&runtime_files[f], kernel);
-        for (int k = f + 1; k < files && !needed[f]; k++)
-            needed[f] = needed[k] && defines(&runtime_files[f], runtime_files[k].text);
-    }
+    for (int f = 0; runtime_files[f].name; f++)
+        if (!needed[f] && defines(&runtime_files[f], text)) {
+            needed[f] = true;
+            need_called(runtime_files[f].text, needed);
+        }
+}
+
+void standalone_paste(const char *kernel, struct text *out)
+{
+    struct pasted pasted = {0}, none = {0};
+    bool needed[MAX_RUNTIME_FILES] = {false};
+    struct text whole = {0};
+    paste_text(&none, kernel, &whole);
+    need_called(whole.data, needed);
+    text_free(&whole);
+    for (int f = 0; runtime_files[f].name; f++) /* the kernel has the types already */
+        pasted.file[f] = strcmp(runtime_files[f].name, "attnrt.h") == 0 || strcmp(runtime_files[f].name, "api.h") == 0;
     text_add(out, "/* ==== attnc's runtime library, as far as the kernel calls it ==== */\n"
                   "#define ATTN_API static __attribute__((unused))\n");
     header_part("#ifndef ATTNRT_ARGUMENTS", "#endif /* ATTNRT_ARGUMENTS */\n", out);
-    for (int f = 0; f < files; f++)
+    for (int f = 0; runtime_files[f].name; f++)
         if (needed[f]) paste_file(&pasted, &runtime_files[f], out);
     text_add(out, "\n");
+    paste_text(&pasted, kernel, out);
 }

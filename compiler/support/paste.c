@@ -9,12 +9,15 @@ enum { NAME_LENGTH = 128 };
 /* Returns the file of the runtime that a line of a file in `folder` includes, or NULL. A kernel has no folder: NULL. */
 static const struct runtime_file *included(const char *line, const char *folder)
 {
-    static const char quoted[] = "#include \"", installed[] = "#include <attnrt/";
+    static const char quoted[] = "#include \"", installed[] = "#include <attnrt/", types[] = "#include <attnrt.h>";
     char name[NAME_LENGTH];
     if (folder && strncmp(line, quoted, sizeof quoted - 1) == 0)
         line += sizeof quoted - 1;
     else if (strncmp(line, installed, sizeof installed - 1) == 0) {
         line += sizeof installed - 1;
+        folder = "";
+    } else if (strncmp(line, types, sizeof types - 1) == 0) {
+        line += strlen("#include <");
         folder = "";
     } else
         return NULL;
@@ -50,8 +53,7 @@ void paste_file(struct pasted *pasted, const struct runtime_file *file, struct t
     paste_lines(pasted, folder, file->text, out);
 }
 
-void paste_headers(const char *text, struct text *out)
+void paste_text(struct pasted *pasted, const char *text, struct text *out)
 {
-    struct pasted pasted = {0};
-    paste_lines(&pasted, NULL, text, out);
+    paste_lines(pasted, NULL, text, out);
 }

@@ -24,9 +24,9 @@ enum { MAX_RUNTIME_FILES = 64 };
 struct pasted {
     bool file[MAX_RUNTIME_FILES]; /* files that need not be pasted again */
 };
-/* paste_headers copies the text of a kernel, with the files in place of its lines `#include <attnrt/…>`. paste_file copies
+/* paste_text copies the text of a kernel, with the files in place of its lines `#include <attnrt/…>`. paste_file copies
    a file of the runtime, with the files in place of those that it includes. (paste.c) */
-void paste_headers(const char *text, struct text *out);
+void paste_text(struct pasted *pasted, const char *text, struct text *out);
 void paste_file(struct pasted *pasted, const struct runtime_file *file, struct text *out);
 
 /* ---- folders (file.c) ---- */

@@ -310,6 +310,57 @@ struct kernel {
     int kept_arrays, given, sums;
 };
 
+/* ---- what the entry points of a kernel call (runtime/call/) ---- */
+
+/* A standalone kernel contains these functions, which are then static. */
+#ifndef ATTN_API
+#define ATTN_API
+#endif
+
+/* `argument` has the arrays in the order of the entry point's arguments. */
+ATTN_API size_t attn_call_workspace(const struct kernel *kernel, const struct attn_problem *problem);
+ATTN_API int attn_call_forward(const struct kernel *kernel, const struct attn_problem *problem, const void *params,
+                               const void *const *argument, void *workspace);
+/* add_key_sums of struct attn_kernel. The arguments for queries are NULL */
+ATTN_API int attn_call_add_key_sums(const struct kernel *kernel, const struct attn_problem *problem, const void *params,
+                                    const void *const *argument, void *workspace);
+ATTN_API size_t attn_call_key_sums(const struct kernel *kernel, const struct attn_problem *problem);
+ATTN_API int attn_call_decay_sums(const struct kernel *kernel, const struct attn_problem *problem, const void *params,
+                                  double *sums, void *workspace);
+ATTN_API size_t attn_call_params_size(const struct kernel *kernel);
+ATTN_API int attn_call_params_init(const struct kernel *kernel, void *params, uint64_t seed, void *storage);
+
+ATTN_API size_t attn_call_saved(const struct kernel *kernel, const struct attn_problem *problem);
+ATTN_API size_t attn_call_backward_workspace(const struct kernel *kernel, const struct attn_problem *problem);
+/* Computes gradients, or what `adds` (OUTER_…) says. `gradients` is a struct NAME_gradients or NULL */
+ATTN_API int attn_call_backward(const struct kernel *kernel, const struct attn_problem *problem, const void *params,
+                                const void *const *argument, void *gradients, void *workspace, int adds);
+ATTN_API size_t attn_call_outer_sums(const struct kernel *kernel, const struct attn_problem *problem, int later);
+
+ATTN_API size_t attn_call_state(const struct kernel *kernel, const struct attn_problem *problem);
+ATTN_API int attn_call_state_init(const struct kernel *kernel, const struct attn_problem *problem, void *state);
+ATTN_API size_t attn_call_page(const struct kernel *kernel, const struct attn_problem *problem);
+ATTN_API size_t attn_call_extend_workspace(const struct kernel *kernel, const struct attn_problem *problem);
+ATTN_API int attn_call_extend(const struct kernel *kernel, const struct attn_problem *problem, const void *params,
+                              const void *const *argument, void *state, void *workspace);
+ATTN_API int64_t attn_call_state_length(const struct kernel *kernel, const struct attn_problem *problem,
+                                        const void *state, int64_t sequence);
+ATTN_API int64_t attn_call_state_min_length(const struct kernel *kernel, const struct attn_problem *problem,
+                                            const void *state, int64_t sequence);
+ATTN_API int attn_call_state_truncate(const struct kernel *kernel, const struct attn_problem *problem, void *state,
+                                      int64_t sequence, int64_t length);
+ATTN_API int attn_call_state_copy(const struct kernel *kernel, const struct attn_problem *problem, void *to,
+                                  int64_t to_sequence, const void *from, int64_t from_sequence);
+ATTN_API int attn_call_state_keep(const struct kernel *kernel, const struct attn_problem *problem, void *state,
+                                  int64_t sequence, const int64_t *path, int64_t count);
+ATTN_API int attn_call_state_fold(const struct kernel *kernel, const struct attn_problem *problem, void *left,
+                                  const void *right);
+ATTN_API int attn_call_state_part(const struct kernel *kernel, const struct attn_problem *problem, void *state,
+                                  int64_t sequence, int64_t first_kv_head, const struct attn_problem *part_problem,
+                                  void *part, int back);
+ATTN_API int64_t attn_call_state_chunk(const struct kernel *kernel, const struct attn_problem *problem);
+ATTN_API size_t attn_call_chunk_sums(const struct kernel *kernel, const struct attn_problem *problem);
+
 /* ---- what loops call ---- */
 
 /* Waits until another thread has raised `*number` to `to`. */
