@@ -28,18 +28,14 @@ static const struct graph *graph_of_part(const struct emitted_file *e, bool line
     return NULL;
 }
 
-static bool is_output(const struct graph *g, const char *name)
-{
-    for (int o = 0; g && o < g->outputs; o++)
-        if (strcmp(g->output[o].name, name) == 0) return true;
-    return false;
-}
-
 /* Returns whether a part of backward outputs an array `name`. */
 static bool is_left(const struct emitted_file *e, bool linear, const char *name)
 {
     bool left = false;
-    for (int part = 0; part < e->p->parts; part++) left |= is_output(graph_of_part(e, linear, part), name);
+    for (int part = 0; part < e->p->parts; part++) {
+        const struct graph *const g = graph_of_part(e, linear, part);
+        left |= g && graph_find_output(g, name) >= 0;
+    }
     return left;
 }
 
@@ -124,19 +120,11 @@ const char *emit_or_name(struct arena *arena, const char *condition, const char 
     return arena_printf(arena, "%s%s%s", condition, *condition ? " || " : "", name);
 }
 
-/* Marks value v and all values that it needs. */
-static void mark_needed(const struct graph *g, int v, bool *needed)
-{
-    if (needed[v]) return;
-    needed[v] = true;
-    for (int k = 0; k < g->value[v].operands; k++) mark_needed(g, g->value[v].operand[k].of, needed);
-}
-
 /* Returns whether value v is computed from value `of`. */
 static bool needs(const struct graph *g, int v, int of, struct arena *arena)
 {
     bool *const needed = arena_alloc(arena, (size_t)g->values * sizeof *needed);
-    mark_needed(g, v, needed);
+    graph_mark(g, v, needed);
     return needed[of];
 }
 
@@ -304,7 +292,7 @@ const char *emit_part_calls(const struct emitted_file *e, struct arena *arena)
             if (v->part != part) continue;
             totals |= program_adds_totals(&c->program);
             saved |= program_recomputes_saved(&c->program);
-            solution |= e->p->saves_solution && c->graph->outputs == 1 && is_output(c->graph, SAVED_SOLUTION);
+            solution |= emission_computes_solution(e->p, c);
             of_terms |= c->program.of_terms;
         }
         if (of_terms && !summed)
