@@ -230,6 +230,20 @@ int graph_find(const struct graph *g, const char *name)
     return -1;
 }
 
+int graph_find_output(const struct graph *g, const char *name)
+{
+    for (int o = 0; o < g->outputs; o++)
+        if (strcmp(g->output[o].name, name) == 0) return o;
+    return -1;
+}
+
+void graph_mark(const struct graph *g, int v, bool *marked)
+{
+    if (marked[v]) return;
+    marked[v] = true;
+    for (int k = 0; k < g->value[v].operands; k++) graph_mark(g, g->value[v].operand[k].of, marked);
+}
+
 bool graph_is_output(const struct graph *g, int v)
 {
     for (int o = 0; o < g->outputs; o++)

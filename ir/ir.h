@@ -568,6 +568,10 @@ void graph_insert(struct graph *g, int at, struct value v);
 int graph_map_summed(struct graph *g, int v);
 /* Returns the number of the value with this name, or -1 if there is none. */
 int graph_find(const struct graph *g, const char *name);
+/* Returns the number of the output with this name, or -1 if there is none. */
+int graph_find_output(const struct graph *g, const char *name);
+/* Marks value v and the values that it depends on. */
+void graph_mark(const struct graph *g, int v, bool *marked);
 /* Removes values that no output depends on, and renumbers. Integer parameters stay. */
 void graph_sweep(struct graph *g);
 /* Removes operands that the expression of a map, or of all maps, does not use. */

@@ -84,8 +84,6 @@ const struct graph *unit_derivative(const struct unit *p, struct arena *arena);
 /* Returns the parts for all gradients at this number of keys, or no parts. `kept` is true if forward has saved its
    values. (gradients.c) */
 struct call_parts unit_gradients(const struct unit *p, const struct target *t, int64_t keys, bool kept);
-/* Whether the part of the gradients computes only SAVED_SOLUTION, which forward can save. (gradients.c) */
-bool unit_computes_solution(const struct unit *p, const struct compilation *part);
 /* Returns the number of bytes that forward saves for each row of a head, or of a key/value head for SAVED_SOLUTION. */
 size_t unit_saved_bytes(const struct unit *p, const struct target *t, int64_t keys);
 /* Return what NAME_workspace on target t, and NAME_saved return for a call. */

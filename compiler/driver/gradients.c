@@ -42,12 +42,6 @@ static const struct compilation *whole_of(const struct unit *p, const struct com
     return c;
 }
 
-bool unit_computes_solution(const struct unit *p, const struct compilation *part)
-{
-    const struct graph *const g = part->graph;
-    return p->kernel.saves_solution && g->outputs == 1 && strcmp(g->output[0].name, SAVED_SOLUTION) == 0;
-}
-
 struct call_parts unit_gradients(const struct unit *p, const struct target *t, int64_t keys, bool kept)
 {
     const struct compilation *forward = unit_choice(p, t, keys), *chosen[MAX_PARTS] = {NULL};
@@ -59,7 +53,7 @@ struct call_parts unit_gradients(const struct unit *p, const struct target *t, i
         if (v->target == t && v->from <= keys) chosen[v->part] = v->c; /* NULL: a version for more keys is idle */
     for (int n = 0; n < p->kernel.parts; n++)
         if (chosen[n] && !(program_recomputes_saved(&chosen[n]->program) && rows) &&
-            !(kept && unit_computes_solution(p, chosen[n])))
+            !(kept && emission_computes_solution(&p->kernel, chosen[n])))
             part[made.parts++] = chosen[n];
     int last = made.parts - 1;
     while (last > 0 && part[last]->program.of_terms) last--;
@@ -82,7 +76,7 @@ const char *unit_part_name(const struct unit *p, const struct compilation *part)
     const struct graph *g = part->graph;
     const char *name = "", *const says = program_table[part->program.kind].says;
     if (*says) return says;
-    if (unit_computes_solution(p, part)) return program_table[PROGRAM_SAVED_ROWS].says;
+    if (emission_computes_solution(&p->kernel, part)) return program_table[PROGRAM_SAVED_ROWS].says;
     for (int o = 0; o < g->outputs; o++) /* skips outputs that later parts read */
         if (g->output[o].name[0] == 'd')
             name = arena_printf(p->arena, "%s%s%s", name, *name ? ", " : "", g->output[o].name);

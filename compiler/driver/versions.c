@@ -30,64 +30,64 @@ static struct compilation *compile(struct maker *x, const struct schedule *sched
     return maker_compile(x, schedule, target, program, shown);
 }
 
-/* Compiles a part of the gradients and adds it to part[*parts]. The form, target and schedule are those of `first`.
-   Returns NULL after an error. */
-static const struct compilation *add_part(struct maker *x, const struct compilation *first, enum program_kind kind,
-                                          int group, const struct compilation **part, int *parts)
+/* Returns the number of parts of a kind. `first` computes the first group of gradients. */
+static int parts_of(const struct compilation *first, enum program_kind kind)
 {
-    if (!x->good) return NULL;
-    if (*parts == (first->program.of_terms ? MAX_PARTS : FIRST_TERMS)) {
-        diagnostics_error(x->d, x->p->spec->emit_at, "gradients in more than %d parts are not compiled yet", MAX_PARTS);
-        x->good = false;
-        return NULL;
-    }
-    const struct program program = {
-        .kind = kind, .linear = first->program.linear, .group = group, .of_terms = first->program.of_terms};
-    return part[(*parts)++] = maker_compile(x, first->schedule, first->target, program, false);
-}
-
-/* Compiles the parts of backward that add the sums of slices, if there are any. */
-static void add_totals(struct maker *x, const struct compilation *first, const struct compilation **part, int *parts)
-{
-    for (int group = 1, groups = 1; first->gradients.totals && group <= groups && x->good; group++) {
-        const struct compilation *c = add_part(x, first, PROGRAM_TOTALS, group, part, parts);
-        if (c) groups = c->gradients.groups;
+    const struct gradient_graphs *const g = &first->gradients;
+    const bool of_terms = first->program.of_terms;
+    switch ((int)kind) {
+    case PROGRAM_SAVED_ROWS: return !of_terms && g->saving->outputs > g->results;
+    case PROGRAM_ROW_SUMS: return !of_terms && g->row_sums->outputs > 0;
+    case PROGRAM_FROM_SUMS: return !of_terms && g->from_sums;
+    case PROGRAM_TOTALS: return g->totals != NULL; /* the first of these parts knows how many there are */
+    default: return g->groups;
     }
 }
 
-/* Returns whether the weights have prefix sums whose terms read arrays. Such arrays have gradients. */
-static bool terms_have_gradients(const struct unit *p)
+/* Compiles the parts of backward for a target and adds them to part[at], in this order:
+   - the saved rows, if forward has not saved them, and sums over elements of rows: both have a number of their own
+   - a part for each group of gradients that share loops
+   - gradients from stored sums of a group
+   - gradients that sum over all rows, from a partial sum per slice
+   Returns the first part that computes gradients. */
+static const struct compilation *compile_parts(struct maker *x, const struct schedule *schedule,
+                                               const struct target *target, struct program program,
+                                               const struct compilation **part, int at)
 {
-    return p->spec->decay && p->spec->decay->elements > 0 && has_prefix_sums(p->graph);
+    static const enum program_kind kind[] = {PROGRAM_SAVED_ROWS, PROGRAM_ROW_SUMS, PROGRAM_GRADIENTS, PROGRAM_FROM_SUMS,
+                                             PROGRAM_TOTALS};
+    const struct compilation *const first = maker_compile(x, schedule, target, program, false);
+    for (size_t k = 0; k < sizeof kind / sizeof *kind && x->good; k++) {
+        const bool grouped = kind[k] != PROGRAM_SAVED_ROWS && kind[k] != PROGRAM_ROW_SUMS;
+        int parts = parts_of(first, kind[k]);
+        if (!grouped && !parts && !program.of_terms) at++;
+        for (int n = 1; n <= parts && x->good; n++) {
+            if (at == (program.of_terms ? MAX_PARTS : FIRST_TERMS)) {
+                diagnostics_error(x->d, x->p->spec->emit_at, "gradients in more than %d parts are not compiled yet",
+                                  MAX_PARTS);
+                x->good = false;
+                break;
+            }
+            program.kind = kind[k];
+            program.group = grouped ? n : 0;
+            part[at] = kind[k] == PROGRAM_GRADIENTS && n == 1 ? first
+                                                              : maker_compile(x, schedule, target, program, false);
+            if (x->good && kind[k] == PROGRAM_TOTALS) parts = part[at]->gradients.groups;
+            at++;
+        }
+    }
+    return first;
 }
 
-/* Compiles the gradients of the arrays that prefix sums read. These parts of backward run last, so they are numbered
-   from FIRST_TERMS on. */
-static void compile_terms(struct maker *x, const struct compilation *like, const struct compilation **part)
-{
-    const struct program program = {
-        .kind = PROGRAM_GRADIENTS, .linear = like->program.linear, .group = 1, .of_terms = true};
-    const struct compilation *const first = maker_compile(x, like->schedule, like->target, program, false);
-    int parts = FIRST_TERMS;
-    part[parts++] = first;
-    for (int group = 2; x->good && group <= first->gradients.groups; group++)
-        add_part(x, first, PROGRAM_GRADIENTS, group, part, &parts);
-    if (x->good) add_totals(x, first, part, &parts);
-}
-
-/* Compiles the parts of the gradients for a target, in this order:
-   - part 0: the saved rows, if forward has not saved them
-   - part 1: sums over elements of rows
-   - part 2 and later: a part for each group of gradients that share loops
-   - from_sums: gradients from stored sums of a group
-   - totals: gradients that sum over all rows, from a partial sum per slice
-   - terms: gradients of arrays in prefix sums */
+/* Compiles the parts of backward for a target. The gradients of the arrays that prefix sums read are computed last, by
+   parts from number FIRST_TERMS on. */
 static void compile_backward(struct maker *x, const struct schedule *schedule, const struct target *target, bool linear,
                              const struct compilation **part)
 {
     struct unit *p = x->p;
+    const bool of_terms = p->spec->decay && p->spec->decay->elements > 0 && has_prefix_sums(p->graph);
     struct program program = {.kind = PROGRAM_GRADIENTS, .linear = linear, .group = 1};
-    struct compilation *first = maker_compile(x, schedule, target, program, false);
+    const struct compilation *const first = compile_parts(x, schedule, target, program, part, 0);
     if (!x->good) return;
     for (int u = 0; u < p->default_count && !(schedule && schedule->knobs); u++)
         if (p->defaults[u].target == target) p->defaults[u].gradients[linear] = first;
@@ -95,17 +95,8 @@ static void compile_backward(struct maker *x, const struct schedule *schedule, c
               row_sums = first->gradients.row_sums->outputs;
     if (saved > p->kernel.saved) p->kernel.saved = saved;
     if (row_sums > p->kernel.row_sums) p->kernel.row_sums = row_sums;
-    program = (struct program){.kind = PROGRAM_SAVED_ROWS, .linear = linear};
-    if (saved) part[0] = maker_compile(x, schedule, target, program, false);
-    program.kind = PROGRAM_ROW_SUMS;
-    if (row_sums && x->good) part[1] = maker_compile(x, schedule, target, program, false);
-    part[2] = first;
-    int parts = 3;
-    for (int group = 2; group <= first->gradients.groups; group++)
-        add_part(x, first, PROGRAM_GRADIENTS, group, part, &parts);
-    if (first->gradients.from_sums) add_part(x, first, PROGRAM_FROM_SUMS, 1, part, &parts);
-    add_totals(x, first, part, &parts);
-    if (x->good && terms_have_gradients(p)) compile_terms(x, first, part);
+    program.of_terms = true;
+    if (of_terms) compile_parts(x, schedule, target, program, part, FIRST_TERMS);
 }
 
 /* Returns the entry of the schedule for this number of keys, or NULL if there is none. */
@@ -219,13 +210,6 @@ static bool linear_has_gradients(const struct maker *x, const struct target *tar
     return trial.good;
 }
 
-static bool graph_outputs(const struct graph *g, const char *name)
-{
-    bool found = false;
-    for (int o = 0; o < g->outputs; o++) found |= strcmp(g->output[o].name, name) == 0;
-    return found;
-}
-
 /* Compiles the forms of a target with default knobs. The loops of the first target decide for all targets whether
    the linear form takes less time. */
 static void make_defaults(struct maker *x, const struct target *target, bool shown)
@@ -250,7 +234,7 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
     }
     if (separates && backward && solves && !p->why_quadratic) {
         c = compile(x, NULL, target, true, shown);
-        p->kernel.saves_solution &= x->good && graph_outputs(c->graph, SAVED_SOLUTION);
+        p->kernel.saves_solution &= x->good && graph_find_output(c->graph, SAVED_SOLUTION) >= 0;
     }
     /* With the delta rule, the quadratic form takes twice the time. So it is compiled only in place of the linear form.
      */

@@ -83,6 +83,8 @@ const struct version *versions_find(const struct versions *list, const struct ta
 int versions_code(const struct versions *list, const struct target *t, const struct compilation **code, int count);
 /* Returns the first compilation that extends states with sums, or NULL if states have none. */
 const struct compilation *emission_extend(const struct emission *p);
+/* Whether the part of the gradients computes only SAVED_SOLUTION, which forward can save. */
+bool emission_computes_solution(const struct emission *p, const struct compilation *part);
 
 /* emit_source prints NAME.c for the target `only`, or for all targets if it is NULL. emit_header prints NAME.h.
    `command` is the attnc command that makes the file. A standalone file includes no header of attnc. */

@@ -102,14 +102,6 @@ static bool hides_chunks(const struct compilation *c)
     return c->separated.early_chunks && mask_open_keys(c->spec->mask) == 0;
 }
 
-/* Marks value v and all values that it needs. */
-static void mark_needed(const struct graph *g, int v, bool *needed)
-{
-    if (needed[v]) return;
-    needed[v] = true;
-    for (int k = 0; k < g->value[v].operands; k++) mark_needed(g, g->value[v].operand[k].of, needed);
-}
-
 /* The arrays that one part of backward leaves for another one, and that a call needs if it only adds to outer sums:
    carried states read them, or other such arrays are computed from them. */
 struct needed {
@@ -142,10 +134,10 @@ static bool add_read(struct needed *x, const struct compilation *c)
     for (int v = 0; v < g->values && adds; v++) {
         bool state = g->value[v].op == GRAPH_SOLVE;
         for (int k = 0; k < g->value[v].rank; k++) state |= axis_is_chunks(&g->module->axis[g->value[v].axes[k]]);
-        if (state) mark_needed(g, v, needed);
+        if (state) graph_mark(g, v, needed);
     }
     for (int o = 0; o < g->outputs; o++)
-        if (is_needed(x, g->output[o].name)) mark_needed(g, g->output[o].value, needed);
+        if (is_needed(x, g->output[o].name)) graph_mark(g, g->output[o].value, needed);
     for (int v = 0; v < g->values; v++) {
         if (!needed[v] || g->value[v].op != GRAPH_INPUT || is_needed(x, g->value[v].name)) continue;
         x->name[x->count++] = g->value[v].name;

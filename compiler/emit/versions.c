@@ -61,3 +61,8 @@ const struct compilation *emission_extend(const struct emission *p)
 {
     return p->of[STEP_EXTEND].count ? p->of[STEP_EXTEND].version[0].c : NULL;
 }
+
+bool emission_computes_solution(const struct emission *p, const struct compilation *part)
+{
+    return p->saves_solution && part->graph->outputs == 1 && graph_find_output(part->graph, SAVED_SOLUTION) == 0;
+}

@@ -33,6 +33,11 @@ const char *program_function(const struct program *p)
     return program_table[p->kind].function[p->few ? 2 : p->by_heads ? 3 : p->linear];
 }
 
+bool program_is_differentiated(const struct program *p)
+{
+    return program_is_backward(p) || program_saves_rows(p);
+}
+
 bool program_takes_outer_sums(const struct compilation *c)
 {
     return program_is_backward(&c->program) && (c->spec->emit & EMIT_BACKWARD) && (c->spec->emit & EMIT_DECODE);

@@ -60,6 +60,8 @@ extern const struct step_row step_table[STEPS];
 #include "program.def"
 
 struct compilation;
+/* Whether the program computes gradients, or saves rows for gradients. */
+bool program_is_differentiated(const struct program *p);
 /* Whether a caller may give sums of tokens before and after those of the call, so that chunk 0 also reads a state. The
    compilation has a program and a spec. */
 bool program_takes_outer_sums(const struct compilation *c);

@@ -266,13 +266,13 @@ static json_t *gradient_parts(const struct unit *p)
         json_t *computes = json_array();
         for (int o = 0; o < c->graph->outputs; o++)
             json_array_append_new(computes, json_string(c->graph->output[o].name));
-        json_array_append_new(list, json_pack("{s:s, s:I, s:i, s:o, s:b, s:s, s:I, s:I, s:I}", "target",
-                                              c->target->name, "from", (json_int_t)v->from, "part", v->part, "computes",
-                                              computes, "only_if_none_were_saved",
-                                              program_recomputes_saved(&c->program) || unit_computes_solution(p, c),
-                                              "form", c->program.linear ? "linear" : "quadratic", "tile_q",
-                                              (json_int_t)c->tiling.tile_q, "tile_k", (json_int_t)c->tiling.tile_k,
-                                              "workspace_bytes_a_thread", (json_int_t)loops_bytes(c->loops)));
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:I, s:i, s:o, s:b, s:s, s:I, s:I, s:I}", "target", c->target->name, "from",
+                      (json_int_t)v->from, "part", v->part, "computes", computes, "only_if_none_were_saved",
+                      program_recomputes_saved(&c->program) || emission_computes_solution(&p->kernel, c), "form",
+                      c->program.linear ? "linear" : "quadratic", "tile_q", (json_int_t)c->tiling.tile_q, "tile_k",
+                      (json_int_t)c->tiling.tile_k, "workspace_bytes_a_thread", (json_int_t)loops_bytes(c->loops)));
     }
     return list;
 }

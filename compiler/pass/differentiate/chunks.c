@@ -214,7 +214,7 @@ bool reversal_cut_by_chunks(struct reversal *x, int *count)
     if (!reversal_has_solution_state(x)) return false;
     for (int o = 0; o < gradients; o++) {
         if (is_shared(x, &g->value[g->output[o].value])) return false;
-        reversal_mark(g, g->output[o].value, needed);
+        graph_mark(g, g->output[o].value, needed);
     }
     for (int v = 0; v < known; v++) {
         if (!needed[v]) continue;

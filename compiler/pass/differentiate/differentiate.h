@@ -82,8 +82,7 @@ uint32_t reversal_bits(int rank, const int *axes);       /* a set of axes: bit a
 uint32_t reversal_axes(const struct reversal *x, int v); /* the axes of value v, as bits */
 /* Returns the axes of an expression over v's operands, as bits. */
 uint32_t reversal_axes_within(const struct reversal *x, const struct value *v, const struct expr *e);
-void reversal_mark(const struct graph *g, int v, bool *needed); /* marks v and the values that it depends on */
-bool reversal_is_sum(const struct expr *e);                     /* whether e is a sum of operands */
+bool reversal_is_sum(const struct expr *e);                               /* whether e is a sum of operands */
 int reversal_chunk_axis(const struct reversal *x, const struct value *v); /* the axis of chunks, or -1 */
 /* Whether v is a carried state: a sum with an axis of chunks. */
 bool is_carried_state(const struct reversal *x, int v);

@@ -212,7 +212,7 @@ static bool is_merged(const struct merging *p)
     bool *const needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed), merged = p->sum >= 0;
     const int a = p->made[p->state[0]] - 1, b = p->made[p->state[1]] - 1, far = p->made[p->far] - 1,
               values = p->made[g->value[p->solve].operand[SOLVE_VALUES].of] - 1;
-    for (int o = 0; o < g->outputs; o++) reversal_mark(g, g->output[o].value, needed);
+    for (int o = 0; o < g->outputs; o++) graph_mark(g, g->output[o].value, needed);
     for (int v = 0; v < g->values && merged; v++)
         for (int k = 0; k < g->value[v].operands && needed[v]; k++) {
             const int of = g->value[v].operand[k].of;

@@ -101,7 +101,7 @@ static void find_sweeps(struct parts *p)
     p->of = arena_alloc(arena, (size_t)p->g->values * sizeof *p->of);
     p->mixed = arena_alloc(arena, (size_t)p->g->values * sizeof *p->mixed);
     p->known = p->g->values;
-    for (int o = 0; o < p->g->outputs; o++) reversal_mark(p->g, p->g->output[o].value, p->needed);
+    for (int o = 0; o < p->g->outputs; o++) graph_mark(p->g, p->g->output[o].value, p->needed);
     for (int v = 0; v < p->g->values; v++) {
         find_sweep(p, v);
         p->mixed[v] &= p->needed[v];
@@ -290,7 +290,7 @@ static int copy_of(struct parts *p, int v, int *made)
 static bool needs_other_part(const struct parts *p, int v, int parts)
 {
     bool *const needed = arena_alloc(p->m->arena, (size_t)p->g->values * sizeof *needed), found = false;
-    reversal_mark(p->g, v, needed);
+    graph_mark(p->g, v, needed);
     for (int w = 0; w < p->g->values; w++)
         for (int o = parts; o < p->g->outputs && needed[w] && w != p->x->solution; o++)
             found |= p->g->value[w].op == GRAPH_INPUT && strcmp(p->g->output[o].name, p->g->value[w].name) == 0;
@@ -433,7 +433,7 @@ static bool is_read(const struct graph *g, int o)
 {
     bool *const needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed), read = false;
     for (int n = 0; n < g->outputs; n++)
-        if (n != o) reversal_mark(g, g->output[n].value, needed);
+        if (n != o) graph_mark(g, g->output[n].value, needed);
     for (int v = 0; v < g->values; v++)
         read |= needed[v] && g->value[v].op == GRAPH_INPUT && strcmp(g->value[v].name, g->output[o].name) == 0;
     return read;

@@ -156,7 +156,7 @@ bool reversal_has_rows(const struct reversal *x, int v)
 /* Marks what the terms of the gradient of value v need. */
 static void mark_terms(const struct reversal *x, int v, bool *needed)
 {
-    for (int k = 0; k < x->of[v].terms; k++) reversal_mark(x->g, x->of[v].term[k].value, needed);
+    for (int k = 0; k < x->of[v].terms; k++) graph_mark(x->g, x->of[v].term[k].value, needed);
 }
 
 /* Whether array v has a constant axis, and terms of its gradient read it. Loops do not read it rightly yet. */

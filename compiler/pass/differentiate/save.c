@@ -38,7 +38,7 @@ static struct row_marks marks_of(const struct graph *g, int result, const char *
     struct row_marks x;
     bool **const all[] = {&x.needed, &x.late, &x.sums, &x.reduces, &x.row, &x.taken};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) *all[k] = arena_alloc(m->arena, bytes);
-    for (int o = 0; o < g->outputs; o++) reversal_mark(g, g->output[o].value, x.needed);
+    for (int o = 0; o < g->outputs; o++) graph_mark(g, g->output[o].value, x.needed);
     for (int v = 0; v < g->values; v++) {
         const struct value *value = &g->value[v];
         x.late[v] = v == given_out || v == given_dout;

@@ -107,13 +107,6 @@ bool reversal_is_saved(const struct reversal *x, int v)
     return same;
 }
 
-void reversal_mark(const struct graph *g, int v, bool *needed)
-{
-    if (needed[v]) return;
-    needed[v] = true;
-    for (int k = 0; k < g->value[v].operands; k++) reversal_mark(g, g->value[v].operand[k].of, needed);
-}
-
 bool reversal_is_sum(const struct expr *e)
 {
     return e->op == EXPR_ADD ? reversal_is_sum(e->arg[0]) && reversal_is_sum(e->arg[1]) : e->op == EXPR_OPERAND;

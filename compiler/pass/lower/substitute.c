@@ -28,20 +28,12 @@ void lower_find_maximum(struct lowering *x)
     if (maximum >= 0) x->lowered[maximum].running = true;
 }
 
-/* Marks the values that v depends on. */
-static void mark(const struct graph *g, int v, bool *needed)
-{
-    if (needed[v]) return;
-    needed[v] = true;
-    for (int k = 0; k < g->value[v].operands; k++) mark(g, g->value[v].operand[k].of, needed);
-}
-
 /* Makes the statements of the values that operand number `operand` of the SOLVE depends on. Values that `done` marks
    already have statements. */
 static void lower_operand(struct lowering *x, int operand, bool *done)
 {
     bool *const needed = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *needed);
-    mark(x->g, x->g->value[x->output].operand[operand].of, needed);
+    graph_mark(x->g, x->g->value[x->output].operand[operand].of, needed);
     x->needed = needed;
     for (int v = 0; v < x->g->values; v++) {
         if (needed[v] && !done[v]) lower_value(x, v);
