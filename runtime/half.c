@@ -1,5 +1,5 @@
 /* Conversions of 16-bit floating-point numbers. */
-#include "attnrt.h"
+#include "api.h"
 
 #include <string.h>
 
@@ -30,17 +30,17 @@ static uint16_t to_16_bits(double x, int exponent_bits)
     return (uint16_t)(sign | (result < infinity ? result : infinity));
 }
 
-uint16_t attn_f16(double value)
+ATTN_API uint16_t attn_f16(double value)
 {
     return to_16_bits(value, 5);
 }
 
-uint16_t attn_bf16(double value)
+ATTN_API uint16_t attn_bf16(double value)
 {
     return to_16_bits(value, 8);
 }
 
-double attn_f16_value(uint16_t half)
+ATTN_API double attn_f16_value(uint16_t half)
 {
     uint64_t bits = half, sign = bits >> 15, exponent = bits >> 10 & 31, fraction = bits & 1023, wide;
     double value;
@@ -53,7 +53,7 @@ double attn_f16_value(uint16_t half)
     return value;
 }
 
-double attn_bf16_value(uint16_t bits)
+ATTN_API double attn_bf16_value(uint16_t bits)
 {
     const uint32_t wide = (uint32_t)bits << 16;
     float value;

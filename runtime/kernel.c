@@ -1,7 +1,7 @@
 /* Reads the description of a kernel: sizes of types, shapes of parameters. */
-#include "attnrt.h"
+#include "api.h"
 
-size_t attn_dtype_size(enum attn_dtype dtype)
+ATTN_API size_t attn_dtype_size(enum attn_dtype dtype)
 {
     switch (dtype) {
     case ATTN_F32: return 4;
@@ -20,7 +20,7 @@ size_t attn_dtype_size(enum attn_dtype dtype)
     return 0;
 }
 
-void attn_param_shape(const struct attn_param *p, const struct attn_problem *problem, int64_t *shape)
+ATTN_API void attn_param_shape(const struct attn_param *p, const struct attn_problem *problem, int64_t *shape)
 {
     for (int k = 0; k < p->rank; k++) {
         shape[k] = p->shape[k];
@@ -37,7 +37,7 @@ void attn_param_shape(const struct attn_param *p, const struct attn_problem *pro
     }
 }
 
-int attn_param_learned(const struct attn_param *p)
+ATTN_API int attn_param_learned(const struct attn_param *p)
 {
     return !p->random && p->dtype != ATTN_I32 && p->dtype != ATTN_U8;
 }

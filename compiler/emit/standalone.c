@@ -34,22 +34,30 @@ static bool defines(const struct runtime_file *file, const char *text)
 static void need_called(const char *text, bool *needed)
 {
     for (int f = 0; runtime_files[f].name; f++)
-        if (!needed[f] && defines(&runtime_files[f], text)) {
+        if (!needed[f] && runtime_files[f].name[strlen(runtime_files[f].name) - 1] == 'c' &&
+            defines(&runtime_files[f], text)) {
             needed[f] = true;
             need_called(runtime_files[f].text, needed);
         }
 }
 
+/* Returns whether the kernel's text includes the header for its loops. */
+static bool includes(const char *kernel, const char *header)
+{
+    const char *const slash = strchr(header, '/');
+    return slash && strncmp(header, "kernel/", 7) == 0 && strcmp(header, "kernel/call.h") != 0 && strstr(kernel, header);
+}
+
 void standalone_paste(const char *kernel, struct text *out)
 {
-    struct pasted pasted = {0}, none = {0};
+    struct pasted pasted = {0};
     bool needed[MAX_RUNTIME_FILES] = {false};
-    struct text whole = {0};
-    paste_text(&none, kernel, &whole);
-    need_called(whole.data, needed);
-    text_free(&whole);
-    for (int f = 0; runtime_files[f].name; f++) /* the kernel has the types already */
+    need_called(kernel, needed);
+    for (int f = 0; runtime_files[f].name; f++) {
+        if (includes(kernel, runtime_files[f].name)) need_called(runtime_files[f].text, needed);
+        /* the kernel has the types already */
         pasted.file[f] = strcmp(runtime_files[f].name, "attnrt.h") == 0 || strcmp(runtime_files[f].name, "api.h") == 0;
+    }
     text_add(out, "/* ==== attnc's runtime library, as far as the kernel calls it ==== */\n"
                   "#define ATTN_API static __attribute__((unused))\n");
     header_part("#ifndef ATTNRT_ARGUMENTS", "#endif /* ATTNRT_ARGUMENTS */\n", out);

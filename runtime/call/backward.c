@@ -2,59 +2,6 @@
    Each later part computes some of the gradients. */
 #include "call.h"
 
-/* ---- values that forward saves ---- */
-
-/* Returns the bytes of an array with an element per query and head. */
-static size_t row_bytes(const struct kernel *kernel, const struct attn_problem *p)
-{
-    return whole_lines(bytes_times(bytes_times(bytes_times(kernel->real, p->batch), p->heads), p->n_q));
-}
-
-/* Returns the bytes of the saved solution of 'delta'. */
-static size_t solution_bytes(const struct kernel *kernel, const struct attn_problem *p)
-{
-    const size_t row = (size_t)kernel->value_dim * kernel->real;
-    return whole_lines(bytes_times(bytes_times(bytes_times(row, p->batch), p->kv_heads), p->n_k));
-}
-
-ATTN_API size_t attn_call_saved_bytes(const struct kernel *kernel, const struct attn_problem *p)
-{
-    const size_t bytes = bytes_times(row_bytes(kernel, p), kernel->saved);
-    return kernel->solution < 0 ? bytes : bytes_plus(bytes, solution_bytes(kernel, p));
-}
-
-ATTN_API size_t attn_call_saved(const struct kernel *kernel, const struct attn_problem *problem)
-{
-    const size_t bytes = problem ? attn_call_saved_bytes(kernel, problem) : 0;
-    return bytes_fit(bytes) ? bytes : 0;
-}
-
-/* Places the arrays of this origin, which have an element per query and head, at `at` and after it. */
-static void place_rows(struct call *call, enum array_origin origin, unsigned char *at)
-{
-    const size_t bytes = row_bytes(call->kernel, &call->p);
-    for (int k = 0; k < call->kernel->arrays; k++) {
-        if (call->kernel->array[k].origin != origin) continue;
-        call->array[k].at = at;
-        at += bytes;
-    }
-}
-
-ATTN_API void attn_call_set_saved(struct call *call, unsigned char *saved)
-{
-    place_rows(call, FROM_SAVED, saved);
-}
-
-ATTN_API void attn_call_set_solution(struct call *call, unsigned char *saved)
-{
-    const struct kernel *const kernel = call->kernel;
-    if (kernel->solution < 0) return;
-    const int64_t head = call->p.n_k * kernel->value_dim;
-    struct place *const solution = &call->array[kernel->solution];
-    solution->at = saved + (size_t)kernel->saved * row_bytes(kernel, &call->p);
-    solution->strides = (struct attn_strides){call->p.kv_heads * head, head, kernel->value_dim};
-}
-
 /* ---- the choice of parts ---- */
 
 /* Returns whether the caller gives sums over the tokens of other calls. */
@@ -351,7 +298,7 @@ static int add_shared_gradients(struct call *call, int threads, unsigned char *w
    room for the saved values, because forward may not have saved them. */
 static size_t shared_bytes(const struct kernel *kernel, const struct attn_problem *problem)
 {
-    size_t bytes = bytes_times(row_bytes(kernel, problem), kernel->saved + kernel->row_sums);
+    size_t bytes = bytes_times(attn_call_row_bytes(kernel, problem), kernel->saved + kernel->row_sums);
     for (int k = 0; kernel->shares && k < SHARED_GRADIENTS; k++)
         bytes = bytes_plus(bytes, bytes_of_heads(kernel, problem, k));
     if (kernel->row_of_sums)
@@ -519,7 +466,7 @@ ATTN_API int attn_call_backward(const struct kernel *kernel, const struct attn_p
     error = check_call(&call);
     if (error) return error;
     const size_t bytes = part_bytes_a_thread(kernel, problem), saved = attn_call_saved_bytes(kernel, problem),
-                 shared = shared_bytes(kernel, problem), of_rows = row_bytes(kernel, problem);
+                 shared = shared_bytes(kernel, problem), of_rows = attn_call_row_bytes(kernel, problem);
     error = attn_call_take_workspace(problem, workspace, shared, bytes, &threads);
     if (error) return error;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
@@ -540,7 +487,7 @@ ATTN_API int attn_call_backward(const struct kernel *kernel, const struct attn_p
     const int kept = takes && attn_call_program(kernel, RUN_FORWARD, 0, keys, MANY_ROWS, 0)->saves;
     attn_call_set_saved(&call, kept ? (unsigned char *)problem->saved : next);
     next += (size_t)kernel->saved * of_rows;
-    place_rows(&call, FROM_ROW_SUMS, next);
+    attn_call_place_rows(&call, FROM_ROW_SUMS, next);
     next += (size_t)kernel->row_sums * of_rows;
     next += place_all_left(&call, kernel, &call.p, next);
     const int terms_wanted = kernel->prefix_wanted && attn_call_has_any(&call, kernel->prefix_wanted);

@@ -85,8 +85,12 @@ ATTN_API size_t attn_call_tiles_bytes(const struct kernel *kernel, const struct 
 /* Sets call->mask_tiles to `tables`, whose tiles begin at `at`, and fills them. Returns 0 or an error. */
 ATTN_API int attn_call_make_tiles(struct call *call, struct mask_tiles *tables, unsigned char *at, int threads);
 
-/* ---- what forward saves for backward (backward.c) ---- */
+/* ---- what forward saves for backward (saved.c) ---- */
 
+/* Returns the bytes of an array with an element per query and head. */
+ATTN_API size_t attn_call_row_bytes(const struct kernel *kernel, const struct attn_problem *p);
+/* Places the arrays of this origin, which have an element per query and head, at `at` and after it. */
+ATTN_API void attn_call_place_rows(struct call *call, enum array_origin origin, unsigned char *at);
 ATTN_API size_t attn_call_saved_bytes(const struct kernel *kernel, const struct attn_problem *p);
 /* Sets the places of the saved rows, which begin at `saved`. */
 ATTN_API void attn_call_set_saved(struct call *call, unsigned char *saved);

@@ -52,11 +52,11 @@ BODY
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++) {
             unsigned char *const stored = stored_sums(call, task, iteration, CHUNK, SLOT);
             unsigned char *const slot = part->slots + (iteration - part->chunk0) * SLOT;
-            if (stored && call->q)
+            if (stored && call->asked)
                 memcpy(slot, stored, SLOT);
             else
                 PHASE(call, task, part, iteration);
-            if (stored && !call->q) write_through(stored, slot, SLOT);
+            if (stored && !call->asked) write_through(stored, slot, SLOT);
         }
 #endif
 #if PIECE_FOLD

@@ -1,0 +1,53 @@
+/* Values that forward saves for backward. */
+#include "call.h"
+
+/* Returns the bytes of an array with an element per query and head. */
+ATTN_API size_t attn_call_row_bytes(const struct kernel *kernel, const struct attn_problem *p)
+{
+    return whole_lines(bytes_times(bytes_times(bytes_times(kernel->real, p->batch), p->heads), p->n_q));
+}
+
+/* Returns the bytes of the saved solution of 'delta'. */
+static size_t solution_bytes(const struct kernel *kernel, const struct attn_problem *p)
+{
+    const size_t row = (size_t)kernel->value_dim * kernel->real;
+    return whole_lines(bytes_times(bytes_times(bytes_times(row, p->batch), p->kv_heads), p->n_k));
+}
+
+ATTN_API size_t attn_call_saved_bytes(const struct kernel *kernel, const struct attn_problem *p)
+{
+    const size_t bytes = bytes_times(attn_call_row_bytes(kernel, p), kernel->saved);
+    return kernel->solution < 0 ? bytes : bytes_plus(bytes, solution_bytes(kernel, p));
+}
+
+ATTN_API size_t attn_call_saved(const struct kernel *kernel, const struct attn_problem *problem)
+{
+    const size_t bytes = problem ? attn_call_saved_bytes(kernel, problem) : 0;
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
+/* Places the arrays of this origin, which have an element per query and head, at `at` and after it. */
+ATTN_API void attn_call_place_rows(struct call *call, enum array_origin origin, unsigned char *at)
+{
+    const size_t bytes = attn_call_row_bytes(call->kernel, &call->p);
+    for (int k = 0; k < call->kernel->arrays; k++) {
+        if (call->kernel->array[k].origin != origin) continue;
+        call->array[k].at = at;
+        at += bytes;
+    }
+}
+
+ATTN_API void attn_call_set_saved(struct call *call, unsigned char *saved)
+{
+    attn_call_place_rows(call, FROM_SAVED, saved);
+}
+
+ATTN_API void attn_call_set_solution(struct call *call, unsigned char *saved)
+{
+    const struct kernel *const kernel = call->kernel;
+    if (kernel->solution < 0) return;
+    const int64_t head = call->p.n_k * kernel->value_dim;
+    struct place *const solution = &call->array[kernel->solution];
+    solution->at = saved + (size_t)kernel->saved * attn_call_row_bytes(kernel, &call->p);
+    solution->strides = (struct attn_strides){call->p.kv_heads * head, head, kernel->value_dim};
+}
