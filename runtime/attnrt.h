@@ -384,6 +384,25 @@ struct attn_kernel {
      as long to sum a chunk of 64 tokens again as to store and read its sums */
 enum { ATTN_RANKS_SLICES = 4, ATTN_RANKS_STORED = 128 };
 
+/* The arguments of functions below that emitted code calls. */
+#ifndef ATTNRT_ARGUMENTS
+#define ATTNRT_ARGUMENTS
+struct attn_range {
+    int64_t from, to; /* from <= x < to */
+};
+/* A random draw of `count` different numbers for each a from `first` to `last`.
+   - The numbers are from 0 … n - 1. n is `among`, or a + 1 with `upto`. If n <= count, all are drawn.
+   - Candidates are splitmix64(splitmix64(splitmix64(seed) ^ a) ^ t) modulo n for t = 0, 1, …, without repetitions. */
+struct attn_draw {
+    uint64_t seed;
+    int64_t count, among, first, last;
+    int upto;
+    int64_t *list; /* [last - first + 1, count + 1]: for each a, the number of drawn numbers, then the drawn numbers
+                      in ascending order */
+};
+#define ATTN_NORMS (UINT64_C(1) << 63) /* where the norms of attn_orthogonal_f64 begin in its stream */
+#endif /* ATTNRT_ARGUMENTS */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -486,7 +505,6 @@ void attn_normal_f32(uint64_t seed, uint64_t stream, uint64_t first, int64_t n, 
    - Row r is scaled to the norm of other normal values, with the numbers from ATTN_NORMS + r * columns on.
    - More rows only extend the result.
    - `columns` is 1 to 2^16. `work` has attn_orthogonal_work(rows, columns) bytes, aligned to 8. */
-#define ATTN_NORMS (UINT64_C(1) << 63)
 size_t attn_orthogonal_work(int64_t rows, int64_t columns);
 void attn_orthogonal_f64(uint64_t seed, uint64_t stream, int64_t rows, int64_t columns, double *out, void *work);
 void attn_orthogonal_f32(uint64_t seed, uint64_t stream, int64_t rows, int64_t columns, float *out, void *work);
@@ -537,25 +555,12 @@ int attn_ancestors(int64_t tokens, const int32_t *parents, uint8_t *ancestors, i
 
 /* ---- masks as ranges of keys (ranges.c), and random blocks (draw.c) ---- */
 
-struct attn_range {
-    int64_t from, to; /* from <= x < to */
-};
 /* Replaces the ranges by their union, clipped to from <= x < to. The ranges of a union are sorted and do not touch.
    Returns the number of ranges. */
 int64_t attn_union(struct attn_range *range, int64_t count, int64_t from, int64_t to);
 /* Returns true if a union of attn_union contains every x with from <= x < to. */
 int attn_covers(const struct attn_range *range, int64_t count, int64_t from, int64_t to);
 
-/* A random draw of `count` different numbers for each a from `first` to `last`.
-   - The numbers are from 0 … n - 1. n is `among`, or a + 1 with `upto`. If n <= count, all are drawn.
-   - Candidates are splitmix64(splitmix64(splitmix64(seed) ^ a) ^ t) modulo n for t = 0, 1, …, without repetitions. */
-struct attn_draw {
-    uint64_t seed;
-    int64_t count, among, first, last;
-    int upto;
-    int64_t *list; /* [last - first + 1, count + 1]: for each a, the number of drawn numbers, then the drawn numbers
-                      in ascending order */
-};
 void attn_draw(struct attn_draw *draw); /* fills `list` */
 /* Fills `list` from the caller's numbers, without negative numbers and repetitions. `number` has `count` numbers for
    each a, beginning with `first`. */

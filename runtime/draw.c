@@ -1,6 +1,7 @@
 /* Random draws that depend only on the seed and on a. Each thread draws the numbers for its tile, so no memory is
    shared. */
 #include "attnrt.h"
+#include "kernel/basic.h"
 
 /* Returns the output of Vigna's splitmix64 for the state x. */
 static uint64_t splitmix64(uint64_t x)
@@ -25,7 +26,7 @@ static int64_t at_least(const int64_t *sorted, int64_t n, int64_t x)
     return low;
 }
 
-void attn_draw(struct attn_draw *draw)
+ATTN_API void attn_draw(struct attn_draw *draw)
 {
     for (int64_t a = draw->first; a <= draw->last; a++) {
         int64_t *const list = draw->list + (a - draw->first) * (draw->count + 1), *const number = list + 1;
@@ -44,7 +45,7 @@ void attn_draw(struct attn_draw *draw)
     }
 }
 
-void attn_draw_listed(struct attn_draw *draw, const int32_t *number)
+ATTN_API void attn_draw_listed(struct attn_draw *draw, const int32_t *number)
 {
     for (int64_t a = draw->first; a <= draw->last; a++, number += draw->count) {
         int64_t *const list = draw->list + (a - draw->first) * (draw->count + 1), n = 0;
@@ -58,7 +59,7 @@ void attn_draw_listed(struct attn_draw *draw, const int32_t *number)
     }
 }
 
-int attn_drawn(const struct attn_draw *draw, int64_t a, int64_t b)
+ATTN_API int attn_drawn(const struct attn_draw *draw, int64_t a, int64_t b)
 {
     if (a < draw->first || a > draw->last) return 0;
     const int64_t *const list = draw->list + (a - draw->first) * (draw->count + 1);
@@ -66,7 +67,7 @@ int attn_drawn(const struct attn_draw *draw, int64_t a, int64_t b)
     return at < list[0] && list[1 + at] == b;
 }
 
-int64_t attn_drawn_ranges(const struct attn_draw *draw, int64_t block, int64_t from, int64_t to, int every,
+ATTN_API int64_t attn_drawn_ranges(const struct attn_draw *draw, int64_t block, int64_t from, int64_t to, int every,
                           struct attn_range *range)
 {
     int64_t made = 0;

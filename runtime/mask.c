@@ -1,5 +1,6 @@
 /* Tables of the tiles of masks. With a table, a kernel finds the tiles that a mask hides, without reading the mask. */
 #include "attnrt.h"
+#include "kernel/basic.h"
 
 #include <string.h>
 
@@ -48,7 +49,7 @@ static uint8_t tile_of_rows(const uint8_t *flag, int64_t rows, int64_t columns, 
 
 /* Reads a few rows of all tiles, and then the next few. It skips the other rows of a tile that has both kinds of flags.
    Processors also prefetch a few rows of consecutive bytes better than the many rows of a tile. */
-void attn_tiles_of_strip(const uint8_t *mask, int64_t rows, int64_t columns, int64_t row, int64_t column, uint8_t *tile)
+ATTN_API void attn_tiles_of_strip(const uint8_t *mask, int64_t rows, int64_t columns, int64_t row, int64_t column, uint8_t *tile)
 {
     enum { ROWS = 8, COLUMNS = ATTN_TILE_COLUMNS, EARLY = 4, BOTH = ATTN_TILE_SOME | ATTN_TILE_SOME_NOT };
     if (row == 0) rows = rows > 0; /* all rows are the same */
@@ -106,7 +107,7 @@ static uint8_t row_of_64_bits(const uint64_t *x, uint64_t hidden, int64_t column
     return (uint8_t)((some ? ATTN_TILE_SOME : 0) | (some_not ? ATTN_TILE_SOME_NOT : 0));
 }
 
-void attn_tiles_of_reals(enum attn_dtype dtype, const void *reals, int64_t at, int64_t rows, int64_t columns,
+ATTN_API void attn_tiles_of_reals(enum attn_dtype dtype, const void *reals, int64_t at, int64_t rows, int64_t columns,
                          int64_t row, int64_t column, uint8_t *tile)
 {
     enum { COLUMNS = ATTN_TILE_COLUMNS, BOTH = ATTN_TILE_SOME | ATTN_TILE_SOME_NOT };
@@ -155,7 +156,7 @@ static size_t bytes_of_tiles(const int64_t *size)
     return bytes;
 }
 
-size_t attn_tiles_bytes(int rank, const int64_t *shape)
+ATTN_API size_t attn_tiles_bytes(int rank, const int64_t *shape)
 {
     int64_t size[ATTN_MASK_AXES];
     if (sizes_of_mask(rank, shape, size)) return 0;
@@ -176,7 +177,7 @@ static int strides_of_mask(int rank, const int64_t *size, const int64_t *strides
     return 0;
 }
 
-int attn_tiles_of_mask(const uint8_t *mask, int rank, const int64_t *shape, const int64_t *strides,
+ATTN_API int attn_tiles_of_mask(const uint8_t *mask, int rank, const int64_t *shape, const int64_t *strides,
                        struct attn_mask_tiles *table, size_t bytes)
 {
     int64_t size[ATTN_MASK_AXES], stride[ATTN_MASK_AXES] = {0};
@@ -214,7 +215,7 @@ int attn_tiles_of_mask(const uint8_t *mask, int rank, const int64_t *shape, cons
     return 0;
 }
 
-int attn_tiles_check(const struct attn_mask_tiles *table, int rank, const int64_t *shape)
+ATTN_API int attn_tiles_check(const struct attn_mask_tiles *table, int rank, const int64_t *shape)
 {
     int64_t size[ATTN_MASK_AXES];
     if (!table) return ATTN_EPOINTER;
@@ -224,7 +225,7 @@ int attn_tiles_check(const struct attn_mask_tiles *table, int rank, const int64_
     return table->kind == kind_of_table && memcmp(table->size, size, sizeof size) == 0 ? 0 : ATTN_ETILES;
 }
 
-int attn_ancestors(int64_t tokens, const int32_t *parents, uint8_t *ancestors, int64_t row, int32_t *depths)
+ATTN_API int attn_ancestors(int64_t tokens, const int32_t *parents, uint8_t *ancestors, int64_t row, int32_t *depths)
 {
     if (tokens < 0 || row < tokens) return ATTN_EPROBLEM;
     if (tokens > 0 && (!parents || !ancestors)) return ATTN_EPOINTER;

@@ -1,6 +1,7 @@
 /* Merges the results of a kernel for two sets of keys. A result is `out` and, for each row, the denominator or its
    logarithm. A merged row is a weighted mean. */
 #include "attnrt.h"
+#include "kernel/basic.h"
 
 #include <math.h>
 #include <string.h>
@@ -205,7 +206,7 @@ static int merge_check(const struct attn_problem *p, int64_t value_dim, struct a
     return attn_problem_check(&own, 1, value_dim, filled);
 }
 
-int attn_merge(const struct attn_problem *left, void *left_out, const struct attn_problem *right, const void *right_out,
+ATTN_API int attn_merge(const struct attn_problem *left, void *left_out, const struct attn_problem *right, const void *right_out,
                enum attn_dtype dtype, int64_t value_dim, enum attn_statistics kind)
 {
     struct merging merging = {.left_out = (unsigned char *)left_out,

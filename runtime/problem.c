@@ -1,5 +1,6 @@
 /* Checks a problem. Every kernel calls one of these functions before it accesses an array. */
 #include "attnrt.h"
+#include "kernel/basic.h"
 
 #include <stdbool.h>
 
@@ -54,7 +55,7 @@ static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, i
     return 0;
 }
 
-int attn_stored_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim, int64_t key_row,
+ATTN_API int attn_stored_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim, int64_t key_row,
                               int64_t value_row, struct attn_problem *filled)
 {
     if (!problem || head_dim < 1 || value_dim < 1) return ATTN_EPROBLEM;
@@ -81,7 +82,7 @@ int attn_stored_problem_check(const struct attn_problem *problem, int64_t head_d
     return error;
 }
 
-int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
+ATTN_API int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
                        struct attn_problem *filled)
 {
     return attn_stored_problem_check(problem, head_dim, value_dim, head_dim, value_dim, filled);

@@ -1,6 +1,7 @@
 /* Finds the features of the processor that the system lets a process use. Uses cpuid, because __builtin_cpu_supports
    always returns 0 with some compilers, such as zig cc. */
 #include "attnrt.h"
+#include "kernel/basic.h"
 
 #include <stdbool.h>
 
@@ -55,7 +56,7 @@ static inline int find_x86_64_level(void)
     return 4;
 }
 
-int attn_x86_64_level(void)
+ATTN_API int attn_x86_64_level(void)
 {
     static int known; /* the level, or 0 before the first call; cpuid takes microseconds in a virtual machine */
     int level = __atomic_load_n(&known, __ATOMIC_RELAXED);
@@ -66,7 +67,7 @@ int attn_x86_64_level(void)
     return level;
 }
 
-int attn_avx512_bf16(void)
+ATTN_API int attn_avx512_bf16(void)
 {
     static int known; /* 0 before the first call, then 1 + the answer */
     int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
@@ -78,7 +79,7 @@ int attn_avx512_bf16(void)
     return answer;
 }
 
-int attn_avx512_vnni(void)
+ATTN_API int attn_avx512_vnni(void)
 {
     static int known; /* 0 before the first call, then 1 + the answer */
     int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
@@ -90,7 +91,7 @@ int attn_avx512_vnni(void)
     return answer;
 }
 
-int attn_is_intel(void)
+ATTN_API int attn_is_intel(void)
 {
     static int known; /* 0 before the first call, then 1 + the answer */
     int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
@@ -103,7 +104,7 @@ int attn_is_intel(void)
     return answer;
 }
 
-int attn_tiles(void)
+ATTN_API int attn_tiles(void)
 {
 #if defined(__x86_64__) && defined(__linux__)
     enum { ARCH_PRCTL = 158, REQUEST_PERMISSION = 0x1023, TILE_DATA = 18, TILES = 1 << 24, BF16 = 1 << 22 };

@@ -1,6 +1,7 @@
 /* Random parameters from a seed: normal values and orthogonal features, from Philox4x32-10 (Salmon et al., SC 2011).
    All arithmetic is in integers until the last conversion. So the bits are the same everywhere. */
 #include "attnrt.h"
+#include "kernel/basic.h"
 
 #include <stdbool.h>
 
@@ -47,7 +48,7 @@ static uint64_t root(struct wide n)
 
 /* ---- Philox4x32-10 ---- */
 
-void attn_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
+ATTN_API void attn_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0], k1 = key[1];
     for (int round = 0; round < 10; round++) {
@@ -66,7 +67,7 @@ void attn_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[
 }
 
 /* Returns the 64-bit FNV-1a hash of the name. */
-uint64_t attn_stream(const char *name)
+ATTN_API uint64_t attn_stream(const char *name)
 {
     uint64_t hash = UINT64_C(0xCBF29CE484222325);
     for (; *name; name++) hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001B3);
@@ -145,13 +146,13 @@ static int64_t next_normal(struct normals *n)
     return n->value[n->next++ & 1];
 }
 
-void attn_normal_f64(uint64_t seed, uint64_t stream, uint64_t first, int64_t n, double *out)
+ATTN_API void attn_normal_f64(uint64_t seed, uint64_t stream, uint64_t first, int64_t n, double *out)
 {
     struct normals from = normals_from(seed, stream, first);
     for (int64_t k = 0; k < n; k++) out[k] = (double)next_normal(&from) * 0x1p-56;
 }
 
-void attn_normal_f32(uint64_t seed, uint64_t stream, uint64_t first, int64_t n, float *out)
+ATTN_API void attn_normal_f32(uint64_t seed, uint64_t stream, uint64_t first, int64_t n, float *out)
 {
     struct normals from = normals_from(seed, stream, first);
     for (int64_t k = 0; k < n; k++) out[k] = (float)((double)next_normal(&from) * 0x1p-56);
@@ -217,7 +218,7 @@ static bool orthonormal_row(int64_t *block, int64_t row, int64_t columns)
     return good;
 }
 
-size_t attn_orthogonal_work(int64_t rows, int64_t columns)
+ATTN_API size_t attn_orthogonal_work(int64_t rows, int64_t columns)
 {
     return (size_t)((rows < columns ? rows : columns) + 1) * (size_t)columns * sizeof(int64_t);
 }
@@ -242,7 +243,7 @@ static const int64_t *feature_row(uint64_t seed, uint64_t stream, int64_t rows, 
     return made;
 }
 
-void attn_orthogonal_f64(uint64_t seed, uint64_t stream, int64_t rows, int64_t columns, double *out, void *work)
+ATTN_API void attn_orthogonal_f64(uint64_t seed, uint64_t stream, int64_t rows, int64_t columns, double *out, void *work)
 {
     for (int64_t row = 0; row < rows; row++) {
         const int64_t *made = feature_row(seed, stream, rows, row, columns, work);
@@ -250,7 +251,7 @@ void attn_orthogonal_f64(uint64_t seed, uint64_t stream, int64_t rows, int64_t c
     }
 }
 
-void attn_orthogonal_f32(uint64_t seed, uint64_t stream, int64_t rows, int64_t columns, float *out, void *work)
+ATTN_API void attn_orthogonal_f32(uint64_t seed, uint64_t stream, int64_t rows, int64_t columns, float *out, void *work)
 {
     for (int64_t row = 0; row < rows; row++) {
         const int64_t *made = feature_row(seed, stream, rows, row, columns, work);

@@ -1,7 +1,8 @@
 /* Makes unions of ranges, and tests whether a union contains a range. */
 #include "attnrt.h"
+#include "kernel/basic.h"
 
-int64_t attn_union(struct attn_range *range, int64_t count, int64_t from, int64_t to)
+ATTN_API int64_t attn_union(struct attn_range *range, int64_t count, int64_t from, int64_t to)
 {
     int64_t kept = 0;
     for (int64_t k = 0; k < count; k++) {
@@ -28,7 +29,7 @@ int64_t attn_union(struct attn_range *range, int64_t count, int64_t from, int64_
     return kept ? last + 1 : 0;
 }
 
-int attn_covers(const struct attn_range *range, int64_t count, int64_t from, int64_t to)
+ATTN_API int attn_covers(const struct attn_range *range, int64_t count, int64_t from, int64_t to)
 {
     int64_t low = 0, high = count; /* find the first range that ends after `from` */
     while (low < high) {

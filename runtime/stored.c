@@ -1,5 +1,6 @@
 /* Rows of keys and values in types with few bits. Kernels that extend a state store rows with these functions. */
 #include "attnrt.h"
+#include "kernel/basic.h"
 
 #include <math.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static struct stored_block stored_block_of(enum attn_dtype dtype)
     return (struct stored_block){1, 0};
 }
 
-int64_t attn_row_bytes(enum attn_dtype dtype, int64_t elements)
+ATTN_API int64_t attn_row_bytes(enum attn_dtype dtype, int64_t elements)
 {
     const struct stored_block block = stored_block_of(dtype);
     return block.elements ? elements / block.elements * block.bytes : elements + block.bytes;
@@ -144,7 +145,7 @@ static void stored_q4_0(const float *from, unsigned char *to)
     }
 }
 
-void attn_store_row(enum attn_dtype dtype, const float *from, int64_t elements, void *to)
+ATTN_API void attn_store_row(enum attn_dtype dtype, const float *from, int64_t elements, void *to)
 {
     unsigned char *const bytes = (unsigned char *)to;
     const struct stored_block block = stored_block_of(dtype);
@@ -175,7 +176,7 @@ void attn_store_row(enum attn_dtype dtype, const float *from, int64_t elements, 
     }
 }
 
-void attn_load_row(enum attn_dtype dtype, const void *from, int64_t elements, float *to)
+ATTN_API void attn_load_row(enum attn_dtype dtype, const void *from, int64_t elements, float *to)
 {
     const unsigned char *const bytes = (const unsigned char *)from;
     const struct stored_block block = stored_block_of(dtype);

@@ -127,6 +127,7 @@ def what_belongs_is_there(place):
         'libattnrt.a', 'libattnrt.so', 'libattnrt.so.0', 'libattnrt.so.' + version, 'pkgconfig/attnc.pc',
         'pkgconfig/attnrt.pc', 'cmake/attnc/attncAddKernel.cmake', 'cmake/attnc/attncConfig.cmake',
         'cmake/attnc/attncConfigVersion.cmake')}
+    wanted |= {'include/attnrt/kernel/' + f for f in os.listdir(os.path.join(ROOT, 'runtime', 'kernel')) if f.endswith('.h')}
     if os.path.exists(library + '/libattnrt_mpi.a'):   # the build found MPI
         wanted |= {'include/attnrt_mpi.h', 'include/attnrt_ranks.h'} | {relative + '/' + f for f in (
             'libattnrt_mpi.a', 'libattnrt_mpi.so', 'libattnrt_mpi.so.0', 'libattnrt_mpi.so.' + version,

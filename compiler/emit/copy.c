@@ -313,7 +313,8 @@ static void copy(struct emitter *x, const struct stmt *s)
     const struct array *const given = &x->l->array[from->of];
     const char *value = dtype_is_narrow(given->dtype) && given->kind != ARRAY_PARAM ? emit_widened(x, from, "element")
                                                                                     : emit_number_at(x, from);
-    if (dtype_bytes(x->l->array[to->of].dtype) == 2) value = arena_printf(x->m->arena, "narrowed(%s)", value);
+    if (dtype_bytes(x->l->array[to->of].dtype) == 2)
+        value = arena_printf(x->m->arena, "narrowed_%s(%s)", dtype_name(x->m->dtype), value);
     if (pads) value = arena_printf(x->m->arena, "%s < %s ? %s : 0", l, emit_end(x, lane), value);
     emit_line(x, "%*s%s = %s;", 4 * s->rank, "", emit_element(x, to), value);
     if (ahead) emit_line(x, "%*s}", 4 * (s->rank - 2), "");

@@ -1,15 +1,15 @@
 /* Prints sums of products whose terms decay differently as calls of a function:
    w[j][l] += sum over t of x[t][l] * y[t][j] * exp2(scale * (a[t][l] - b[t][j])), for keys j at or before query l.
    - If queries are in the lanes, the loops run over j, t, l, and all operands are tiles with rows in the lanes
-     (embedded/product.c).
+     (runtime/kernel/decayed_lanes.h).
    - If elements are in the lanes, the loops run over the pairs and then over t. Rows are read as they are stored
-     (embedded/decayed.c). */
+     (runtime/kernel/decayed_rows.h). */
 #include "emit.h"
 #include "printer.h"
 
 #include <string.h>
 
-enum { MAX_FACTORS = 6, MAX_LOGS = 2, DECAYED_BLOCK = 8 }; /* the keys of a block in embedded/decayed.c */
+enum { MAX_FACTORS = 6, MAX_LOGS = 2, DECAYED_BLOCK = 8 }; /* the keys of a block in runtime/kernel/decayed_rows.h */
 
 /* The parts of such a sum. The lists have the operands' numbers. A logarithm can be a sum of two numbers. */
 struct decayed {

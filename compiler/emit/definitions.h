@@ -1,19 +1,8 @@
-/* Two tools for C text: definitions.c selects definitions that other code uses, and template.c fills in templates. */
-#ifndef ATTNC_EMIT_PIECES_H
-#define ATTNC_EMIT_PIECES_H
+/* Fills in templates (template.c). */
+#ifndef ATTNC_EMIT_TEMPLATE_H
+#define ATTNC_EMIT_TEMPLATE_H
 
 #include "../../ir/ir.h"
-
-/* The pieces of several C files. A piece is an outermost definition or directive, with the comment above it. */
-struct pieces;
-struct pieces *pieces_new(struct arena *arena);
-/* Adds the pieces of `text`, which must outlive `all`. If `external`, functions that are not static are printed with
-   `static`. */
-void pieces_add(struct pieces *all, const char *text, bool external);
-/* Selects every piece whose name is in `text` or in a selected piece. */
-void pieces_want(struct pieces *all, const char *text);
-/* Prints the selected pieces in the order of their files, after the #include lines of these files. */
-void pieces_print(const struct pieces *all, struct text *out);
 
 /* The names of a template. A name has a text that replaces it, and a value that conditions test.
    - A name that begins with `_` matches the end of a word: `_T` matches in `load_T`.

@@ -80,28 +80,10 @@ static void set_positions(struct template_names *t, const struct emitted_file *e
     template_set_number(t, "OUTER_ADDS", emit_outer_adds(e->p));
 }
 
-/* Returns whether rows in this type are widened by a function of f16, or have a scale of f16. */
-static bool widens_f16(enum dtype dtype)
-{
-    return dtype == DTYPE_F16 || dtype == DTYPE_FP8 || dtype == DTYPE_Q8_0 || dtype == DTYPE_Q4_0;
-}
-
 /* Sets the template's names for the types of rows in memory. */
 static void set_storage(struct template_names *t, const struct spec *spec)
 {
     const enum dtype type[] = {spec->dtype, spec_type_of_keys(spec), spec_type_of_values(spec)};
-    bool f16 = false, bf16 = false;
-    for (int k = 0; k < 3; k++) {
-        f16 |= widens_f16(type[k]);
-        bf16 |= type[k] == DTYPE_BF16;
-    }
-    for (int k = 0; k < spec->arrays.count; k++) {
-        f16 |= array_stored(&spec->arrays.array[k]) == DTYPE_F16;
-        bf16 |= array_stored(&spec->arrays.array[k]) == DTYPE_BF16;
-    }
-    template_set_number(t, "WIDENS", f16 || bf16 || dtype_is_narrow(spec->dtype));
-    template_set_number(t, "WIDENS_F16", f16);
-    template_set_number(t, "WIDENS_BF16", bf16);
     template_set_number(t, "STORES", spec_has_storage(spec));
     template_set_number(t, "CHECKS_VALUES",
                         spec->values_are_keys && (!spec_has_storage(spec) || spec->emit & EMIT_DECODE));
@@ -138,16 +120,13 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set(&t, "FOLD_GROUPS", arena_printf(t.arena, "%d", FOLD_GROUPS));
     template_set_number(&t, "WAITS", emit_any_waits(e->c, e->compilations));
     template_set_number(&t, "FAR_QUERIES", emit_any_apart(e->c, e->compilations));
-    const int remembered = emit_remembered_rank(e->c, e->compilations);
-    template_set_number(&t, "REMEMBERS", remembered ? MAX_REMEMBERED : 0);
-    template_set_number(&t, "REMEMBERED_TILES", remembered == 2);
-    template_set_number(&t, "FADES", emit_any_fades(e->c, e->compilations));
+    template_set_number(&t, "REMEMBERS", emit_remembered_rank(e->c, e->compilations) ? MAX_REMEMBERED : 0);
     template_set_number(&t, "SHARES", !c->spec->values_are_keys);
     template_set(&t, "STORED", emit_stored(c->spec->dtype));
     template_set_number(&t, "DELTA", c->spec->rate != NULL);
     const bool converts = c->spec->dtype != dtype_of_sums(c->spec->dtype);
     template_set(&t, "WIDENED", converts ? arena_printf(t.arena, "widened_%s", dtype_name(c->spec->dtype)) : "");
-    template_set(&t, "NARROWED", converts ? "narrowed" : "");
+    template_set(&t, "NARROWED", converts ? arena_printf(t.arena, "narrowed_%s", dtype_name(c->spec->dtype)) : "");
     set_storage(&t, c->spec);
     template_set_number(&t, "BF16", c->spec->dtype == DTYPE_BF16);
     template_set_number(&t, "F16", c->spec->dtype == DTYPE_F16);
@@ -167,6 +146,10 @@ void emit_preamble(const struct emitted_file *e, struct text *out)
 {
     const struct template_names t = names_of(e);
     text_add(out, "%s", template_fill(&t, kernel_preamble));
+    if (emit_any_fades(e->c, e->compilations))
+        text_add(out, "#define REAL %s\n#include <attnrt/kernel/fades.h>\n#undef REAL\n",
+                 emit_real(e->c[0]->spec->dtype));
+    text_add(out, "\n");
 }
 
 void emit_entry_points(const struct emitted_file *e, struct text *out)

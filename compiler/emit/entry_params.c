@@ -131,7 +131,6 @@ void emit_set_params(struct template_names *t, const struct emitted_file *e)
                      ids->strided ? arena_printf(t->arena, "call->at.%s[0]", ids->member) : "p->n_k");
         template_set(t, "IDS_ROW", ids->strided ? arena_printf(t->arena, "call->at.%s[1]", ids->member) : "1");
     }
-    template_set_number(t, "INTEGERS", emit_has_params_of(all, DTYPE_I32));
     bool integers = false, flags = false, own = false, hides = false;
     for (int k = 0; k < all->count; k++) {
         own |= all->array[k].integer_rows;
@@ -140,13 +139,11 @@ void emit_set_params(struct template_names *t, const struct emitted_file *e)
         flags |= all->array[k].declared && all->array[k].dtype == DTYPE_U8;
     }
     template_set_number(t, "OWN_PARAMS", own && e->p->spec->emit & EMIT_DECODE);
-    template_set_number(t, "DECLARED", integers);
-    template_set_number(t, "DECLARED_FLAGS", flags);
-    template_set_number(t, "OF_CALLER", integers || flags || hides);
-    template_set_number(t, "HIDES", hides);
-    template_set_number(t, "FLAGS", emit_has_params_of(all, DTYPE_U8) || hides);
     bool lists = false;
     for (int k = 0; k < all->count; k++) lists |= emit_has_lists(&all->array[k]);
-    template_set_number(t, "LISTS", lists);
+    template_set_number(t, "HIDES", hides);
+    template_set_number(t, "CALLER_MASKS",
+                        emit_has_params_of(all, DTYPE_I32) || emit_has_params_of(all, DTYPE_U8) || integers || flags ||
+                            hides || lists);
     set_integers_of_sequences(t, all);
 }

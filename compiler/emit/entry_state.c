@@ -248,7 +248,6 @@ void emit_set_state(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "ROWS_MOVE", p->rows_move);
     template_set_number(t, "READ_FIRST", p->read_first);
     template_set_number(t, "NUMBERED", emit_numbers_sequences(p->spec));
-    template_set_number(t, "TRUNCATES", emit_truncates(p->spec));
     template_set_number(t, "CHUNK_SUMS", emit_stores_chunks(p));
     if (!decodes) return;
     template_set_number(t, "FOLDS", p->folds);

@@ -186,16 +186,22 @@ void emit_source(const struct emission *p, const struct target *only, const char
     emit_heading(e, file);
     includes(e, file);
     emit_preamble(e, out);
-    if (emit_any_on_matrix_units(c, compilations)) emit_tile_registers(out);
+    if (emit_any_on_matrix_units(c, compilations)) text_add(out, "#include <attnrt/kernel/tiles.h>\n\n");
     tables(c, compilations, out);
     for (int k = 0, count; k < compilations; k += count) {
         count = emit_same_target(c + k, compilations - k);
         one_target(p, c + k, count, emit_guard(c, k), out);
     }
     emit_entry_points(e, out);
-    if (p->standalone) standalone_functions(c[0]->graph->module->arena, code.data, file);
-    text_append(file, code.data, code.length);
+    struct text pasted = {0};
+    if (p->standalone) {
+        paste_headers(code.data, &pasted);
+        standalone_functions(pasted.data, file);
+    }
+    const struct text *const all = p->standalone ? &pasted : &code;
+    text_append(file, all->data, all->length);
     text_free(&code);
+    text_free(&pasted);
     text_add(file, "#endif /* a compiler of this language */\n");
     emit_fold(file);
 }

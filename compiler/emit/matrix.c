@@ -4,13 +4,6 @@
 
 #include <string.h>
 
-extern const char kernel_tiles[]; /* the text of emit/embedded/tiles.c */
-
-void emit_tile_registers(struct text *out)
-{
-    text_add(out, "%s\n", strstr(kernel_tiles, "\n\n") + 2);
-}
-
 static const char *number(const struct emitter *x, int64_t n)
 {
     return arena_printf(x->m->arena, "%lld", (long long)n);

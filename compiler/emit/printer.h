@@ -26,9 +26,9 @@ enum { MAX_ID_RANGES = 16 }; /* the largest number of ranges of ids that a tile 
    not the default. */
 const char *emit_suffix(const struct compilation *c);
 /* These functions are for --standalone (standalone.c). standalone_types prints the types of attnrt.h.
-   standalone_functions prints the runtime functions that the C text `kernel` calls. */
+   standalone_functions prints the files of the runtime whose functions the C text `kernel` calls. */
 void standalone_types(struct text *out);
-void standalone_functions(struct arena *arena, const char *kernel, struct text *out);
+void standalone_functions(const char *kernel, struct text *out);
 
 /* A function for products of one shape (product_function.c). `list` has its parameters. `call` is the call in its
    body, without the closing parenthesis. */
@@ -112,7 +112,7 @@ struct emitter {
 /* Breaks lines longer than 120 columns, except directives, literals and the attnc command. */
 void emit_fold(struct text *file);
 void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
-/* Prints the vector types, functions and products that `code` uses. (vector.c) */
+/* Prints the #include lines of the functions that `code` calls. (vector.c) */
 void emit_vector_functions(const struct emitter *x, const char *code, struct text *out);
 /* Returns C for the number of rows of this type that a product with one row prefetches ahead, or NULL.
    `parts`: they are read in place, even if they are on several pages (emit_in_parts). */
@@ -331,12 +331,10 @@ const struct stmt *emit_prefetched_result(struct emitter *x, const struct stmt *
 /* For matrix units (matrix.c):
    - emit_matrix_dot prints a DOT.
    - emit_matrix_across prints a DOT that adds to shared sums.
-   - emit_matrix_copy prints a COPY into an operand.
-   - emit_tile_registers prints the definitions of tile registers, once per file. */
+   - emit_matrix_copy prints a COPY into an operand. */
 void emit_matrix_dot(struct emitter *x, const struct stmt *s);
 void emit_matrix_across(struct emitter *x, const struct stmt *s);
 void emit_matrix_copy(struct emitter *x, const struct stmt *s);
-void emit_tile_registers(struct text *out);
 /* Each of these functions returns C:
    - emit_range: the number of indices in the current range
    - emit_array: the array's name

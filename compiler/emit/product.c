@@ -45,7 +45,7 @@ static const char *pairs_of(struct emitter *x, int axis)
     return arena_printf(x->m->arena, "(%s + 1) / 2", emit_range(x, axis));
 }
 
-/* Prints a call of a product of embedded/product.c. Arguments without a value are left out. */
+/* Prints a call of a product of runtime/kernel/product.h. Arguments without a value are left out. */
 static void emit_call(struct emitter *x, const char *product, const struct product_argument *argument, int arguments)
 {
     struct product_argument given_to[MAX_ARGUMENTS];

@@ -527,7 +527,7 @@ static struct term and_or(struct nest *n, const struct expr *e, enum level level
         true, narrow};
 }
 
-/* Returns the term of EXPR_DRAWN. It is a mask that a function of embedded/vector.c computes. */
+/* Returns the term of EXPR_DRAWN. It is a mask that a function of runtime/kernel/draw.h computes. */
 static struct term drawn(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -603,7 +603,7 @@ static struct term truncated(struct nest *n, const struct expr *e, enum level le
     return ints_of(whole);
 }
 
-/* ---- random numbers: calls of the functions in embedded/random.c ---- */
+/* ---- random numbers: calls of the functions in runtime/kernel/random.h ---- */
 
 /* Declares a variable with the value of e in each lane. Returns the variable's name. */
 static const char *lanes_of(struct nest *n, const struct expr *e, enum level level, const char *name)

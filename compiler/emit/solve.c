@@ -1,4 +1,4 @@
-/* Prints SOLVE statements as calls of a function (embedded/product.c). */
+/* Prints SOLVE statements as calls of a function (runtime/kernel/solve.h). */
 #include "emit.h"
 #include "printer.h"
 

@@ -598,6 +598,10 @@ static enum status job_load(struct job *j, struct loaded_code *out)
 {
     const char *why, *bad;
     enum status status = STATUS_DONE;
+    struct text source = {0};
+    paste_headers(j->source, &source);
+    j->source = arena_copy(j->arena, source.data);
+    text_free(&source);
     *out = (struct loaded_code){0};
     if (!job_open(j, false, &why, &bad)) return STATUS_MACHINE;
     if (!load_known(j, out, &why)) {

@@ -24,7 +24,7 @@ int attn_x86_64_level(void);
 #define LENGTH(n) (n)
 #endif
 
-/* Instructions of AMX, as in compiler/emit/embedded/tiles.c. */
+/* Instructions of AMX, as in runtime/kernel/tiles.h. */
 #ifdef ATTNRT_TILES_H /* defined in a test that emulates tile registers */
 #define HAS_TILES
 #define TILE_STEPS 100

@@ -1,6 +1,7 @@
 /* A build tool that writes text files as C arrays.
    - embed OUTPUT.c SYMBOL=FILE…: for each file, `const char SYMBOL[]` with its text. +FILE continues the last text.
-   - embed --library OUTPUT.c FILE.yaml…: `library_specs[]` (spec/spec.h) with the name and text of each spec */
+   - embed --library OUTPUT.c FILE.yaml…: `library_specs[]` (spec/spec.h) with the name and text of each spec
+   - embed --runtime OUTPUT.c FILE…: `runtime_files[]` (support.h) with the path in runtime/ and text of each file */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,18 +34,19 @@ static void end(FILE *out)
 
 int main(int argc, char **argv)
 {
-    int library = argc > 1 && strcmp(argv[1], "--library") == 0;
-    int first = library ? 3 : 2;
+    int runtime = argc > 1 && strcmp(argv[1], "--runtime") == 0, specs = argc > 1 && strcmp(argv[1], "--library") == 0;
+    int list = runtime || specs, first = list ? 3 : 2;
     if (argc < first + 1) {
-        fprintf(stderr, "usage: embed OUTPUT.c SYMBOL=FILE... | embed --library OUTPUT.c FILE.yaml...\n");
+        fprintf(stderr, "usage: embed OUTPUT.c SYMBOL=FILE... | embed --library OUTPUT.c FILE.yaml... | "
+                        "embed --runtime OUTPUT.c FILE...\n");
         return 2;
     }
     FILE *out = fopen(argv[first - 1], "w");
     if (!out) fail(argv[first - 1]);
-    if (library) fprintf(out, "#include \"compiler/emit/printer.h\"\n\n");
+    if (list) fprintf(out, "#include \"compiler/%s\"\n\n", runtime ? "support/support.h" : "emit/printer.h");
     for (int k = first; k < argc; k++) {
-        if (library) {
-            fprintf(out, "static const char spec_%d[] = {", k - first);
+        if (list) {
+            fprintf(out, "static const char text_%d[] = {", k - first);
             embed(out, argv[k]);
             end(out);
             continue;
@@ -56,11 +58,16 @@ int main(int argc, char **argv)
         embed(out, file);
         if (k + 1 == argc || *argv[k + 1] != '+') end(out);
     }
-    if (library) {
-        fprintf(out, "\nconst struct library_spec library_specs[] = {\n");
+    if (list) {
+        fprintf(out, "\nconst struct %s[] = {\n",
+                runtime ? "runtime_file runtime_files" : "library_spec library_specs");
         for (int k = first; k < argc; k++) {
-            const char *slash = strrchr(argv[k], '/'), *base = slash ? slash + 1 : argv[k], *dot = strrchr(base, '.');
-            fprintf(out, "    {\"%.*s\", spec_%d},\n", dot ? (int)(dot - base) : (int)strlen(base), base, k - first);
+            const char *folder = runtime ? strstr(argv[k], "runtime/") : NULL, *slash = strrchr(argv[k], '/'),
+                       *name = folder  ? folder + strlen("runtime/")
+                               : slash ? slash + 1
+                                       : argv[k],
+                       *dot = runtime ? NULL : strrchr(name, '.');
+            fprintf(out, "    {\"%.*s\", text_%d},\n", dot ? (int)(dot - name) : (int)strlen(name), name, k - first);
         }
         fprintf(out, "    {NULL, NULL}\n};\n");
     }

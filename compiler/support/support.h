@@ -16,6 +16,20 @@ extern const double SPREAD_MAX;
 /* The text of runtime/attnrt.h, so that kernels compile without an installed header. */
 extern const char attnrt_header[];
 
+/* The files of the runtime that kernels include, and its C files after those that they need. The last name is NULL. */
+extern const struct runtime_file {
+    const char *name, *text; /* name: the path in runtime/ */
+} runtime_files[];
+enum { MAX_RUNTIME_FILES = 64 };
+struct pasted {
+    bool file[MAX_RUNTIME_FILES]; /* files that need not be pasted again */
+};
+/* paste_begin returns the state for a kernel, which has the types of attnrt.h. paste_headers copies the text of a kernel, with the files in place of its lines `#include <attnrt/…>`. paste_file copies
+   a file of the runtime, with the files in place of those that it includes. (paste.c) */
+struct pasted paste_begin(void);
+void paste_headers(const char *text, struct text *out);
+void paste_file(struct pasted *pasted, const struct runtime_file *file, struct text *out);
+
 /* ---- folders (file.c) ---- */
 
 /* Creates a folder and its parents, like mkdir -p. Returns 0, or -1 with errno. */

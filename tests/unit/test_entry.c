@@ -47,13 +47,12 @@ int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage)
 #define CHECK_GIVEN attn_problem_check
 #define KEY_DTYPE ATTN_F32
 #define VALUE_DTYPE ATTN_F32
-#define WIDENS (BF16 || F16)
-#define WIDENS_BF16 BF16
-#define WIDENS_F16 F16
 #if BF16
 #define widened widened_bf16
+#define narrowed narrowed_bf16
 #else
 #define widened widened_f16
+#define narrowed narrowed_f16
 #endif
 #define VERSION_KEYS call.p.n_k
 #define PART_KEYS call->p.n_k
@@ -91,7 +90,7 @@ int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage)
 #define WAITS PHASES
 #define FOLD_GROUPS 16
 #define REMEMBERS 2
-#define REMEMBERED_TILES 1
+#define CALLER_MASKS INTEGERS
 #include "compiler/emit/embedded/kernel.c"
 
 static unsigned char *workspace_end; /* the end of the current call's workspace */

@@ -1,5 +1,4 @@
-/* Compares vector.c, random.c, product.c and the files of stored rows, which every kernel contains, with the C library.
-   The build defines the type and width of vectors. */
+/* Compares the headers of runtime/kernel/ with the C library. The build defines the type and width of vectors. */
 #include "runtime/attnrt.h"
 #include "suite.h"
 #include "vector_names.h"
@@ -10,56 +9,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-INLINE int64_t min(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-INLINE int64_t max(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-INLINE float widened_f16(uint16_t x)
-{
-    return (float)attn_f16_value(x);
-}
-INLINE float widened_bf16(uint16_t x)
-{
-    return (float)attn_bf16_value(x);
-}
+#include "runtime/kernel/vector.h"
+#include "runtime/kernel/elementary.h"
+#include "runtime/kernel/draw.h"
+#include "runtime/kernel/flags.h"
+#include "runtime/kernel/random.h"
+#include "runtime/kernel/product.h"
+#include "runtime/kernel/solve.h"
+#include "runtime/kernel/decayed_lanes.h"
+#include "runtime/kernel/decayed_rows.h"
+
+/* rows of REAL, or of f16 in a kernel of f16 */
+#define S(name) name##_T
+#define STORED_F16 F16
+#include "stored_options.h"
+#include "runtime/kernel/stored.h"
+#if F16
+typedef uint16_t element;
+#else
+typedef REAL element;
+#endif
+
 INLINE float widened(uint16_t x)
 {
-    return F16 ? widened_f16(x) : widened_bf16(x);
+    return (float)(F16 ? attn_f16_value(x) : attn_bf16_value(x));
 }
 INLINE uint16_t narrowed(float x)
 {
     return F16 ? attn_f16((double)x) : attn_bf16((double)x);
 }
-
-INLINE int64_t truncated(double x)
-{
-    return x != x ? 0 : (int64_t)fmin(fmax(x, -0x1p62), 0x1p62);
-}
-
-#include "compiler/emit/embedded/vector.c"
-
-#include "compiler/emit/embedded/random.c"
-
-#include "compiler/emit/embedded/product.c"
-
-#define STORED_F16 F16
-#define SCALE_PARAMETER
-#define SCALE_ARGUMENT
-#define WEIGHT_PARAMETER
-#define WEIGHT_ARGUMENT
-#define NEXT_PARAMETER
-#define NEXT_ARGUMENT
-#define HALVES (STORED_F16 || STORED_FP8 || HALF_SCALE)
-#define SCALES 64
-#define LOOKUP (LANES == 16)
-#include "compiler/emit/embedded/stored.c"
-#include "compiler/emit/embedded/stored_along.c"
-#include "compiler/emit/embedded/stored_sums.c"
-#undef STORED_F16
 
 static uint64_t state = 1;
 
@@ -155,10 +133,6 @@ static vec_T ours_log2(vec_T x)
 static vec_T ours_sigmoid(vec_T x)
 {
     return sigmoid_T(x);
-}
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
 }
 static vec_T ours_abs(vec_T x)
 {
@@ -523,12 +497,12 @@ static void along(void)
 {
     enum { TERMS = 3 * LANES, COLUMNS = 2 * LANES + 3, MAX_ROWS = LANES > 2 ? 3 * LANES : 7, WIDTH = 5 * LANES };
     static REAL a[MAX_ROWS][TERMS], b[COLUMNS][TERMS], c[MAX_ROWS][COLUMNS + LANES], sum[MAX_ROWS][WIDTH];
-    static STORED stored[COLUMNS][TERMS];
+    static element stored[COLUMNS][TERMS];
     for (int r = 0; r < MAX_ROWS; r++)
         for (int t = 0; t < TERMS; t++) a[r][t] = (REAL)drawn();
     for (int x = 0; x < COLUMNS; x++)
         for (int t = 0; t < TERMS; t++) {
-#if NARROW
+#if F16
             stored[x][t] = attn_f16((float)drawn());
             b[x][t] = (REAL)attn_f16_value(stored[x][t]);
 #else
@@ -568,10 +542,10 @@ static void along(void)
         for (int x = VECTORS * LANES; x < WIDTH; x++) CU_ASSERT(sum[0][x] == 0 && sum[rows - 1][x] == 0);
     }
     static REAL values[COLUMNS][WIDE + 3 * LANES], row[WIDE + 3 * LANES];
-    static STORED narrow[COLUMNS][WIDE + 3 * LANES];
+    static element narrow[COLUMNS][WIDE + 3 * LANES];
     for (int t = 0; t < COLUMNS; t++)
         for (int x = 0; x < WIDE + 3 * LANES; x++) {
-#if NARROW
+#if F16
             narrow[t][x] = attn_f16((float)drawn());
             values[t][x] = (REAL)attn_f16_value(narrow[t][x]);
 #else
@@ -636,65 +610,40 @@ static void unseen(void)
 #define ATTN_TYPE ATTN_F16
 #define STORED_F16 1
 #include "stored_type.h"
-#undef STORED_F16
 #define TYPE bf16_rows
 #define ATTN_TYPE ATTN_BF16
 #define STORED_BF16 1
 #include "stored_type.h"
-#undef STORED_BF16
-#define PACKED 1
 #define TYPE fp8_rows
 #define ATTN_TYPE ATTN_FP8
 #define STORED_FP8 1
 #include "stored_type.h"
-#undef STORED_FP8
-#define BLOCKS 1
-#undef IN_PARTS
-#define IN_PARTS (!ROOMY)
-#undef SCALE_PARAMETER
-#undef SCALE_ARGUMENT
-#undef WEIGHT_PARAMETER
-#undef WEIGHT_ARGUMENT
-#undef NEXT_PARAMETER
-#undef NEXT_ARGUMENT
-#define SCALE_PARAMETER , const REAL *scale
-#define SCALE_ARGUMENT , scale
-#define WEIGHT_PARAMETER , const REAL *weight, const int64_t count
-#define WEIGHT_ARGUMENT , weight, count
-#define NEXT_PARAMETER , SCALE *next, int64_t later
-#define NEXT_ARGUMENT , copy, later
-#define SCALE REAL
 #define TYPE i8_rows
 #define ATTN_TYPE ATTN_I8
-#define SCALE_BYTES 4
+#define STORED_I8 1
 #define BLOCK_ELEMENTS 0
 #define BLOCK_BYTES 0
 #include "stored_type.h"
-#undef BLOCK_ELEMENTS
-#undef BLOCK_BYTES
 #define TYPE i8_32_rows
 #define ATTN_TYPE ATTN_I8_32
+#define STORED_I8_32 1
 #define BLOCK_ELEMENTS 32
 #define BLOCK_BYTES 36
 #include "stored_type.h"
-#undef SCALE_BYTES
-#undef BLOCK_BYTES
-#undef SCALE
-#define SCALE uint16_t
 #define TYPE q8_0_rows
 #define ATTN_TYPE ATTN_Q8_0
-#define HALF_SCALE 1
-#define SCALE_BYTES 2
+#define STORED_Q8_0 1
+#define BLOCK_ELEMENTS 32
 #define BLOCK_BYTES 34
 #include "stored_type.h"
-#undef BLOCK_BYTES
 #define TYPE q4_0_rows
 #define ATTN_TYPE ATTN_Q4_0
 #define STORED_Q4_0 1
-#define BYTE_PRODUCTS (LANES == 16)
-#define BYTE_PRODUCTS_ON attn_avx512_vnni()
-#define STARTS LANES
+#define BLOCK_ELEMENTS 32
 #define BLOCK_BYTES 18
+#if LANES == 16
+#define BYTE_PRODUCTS attn_avx512_vnni()
+#endif
 #include "stored_type.h"
 
 static void widening(void)
