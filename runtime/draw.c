@@ -1,6 +1,7 @@
 /* Random draws that depend only on the seed and on a. Each thread draws the numbers for its tile, so no memory is
    shared. */
-#include "api.h"
+#include "attnrt.h"
+#include "kernel/basic.h"
 
 /* Returns the output of Vigna's splitmix64 for the state x. */
 static uint64_t splitmix64(uint64_t x)

@@ -1,5 +1,6 @@
 /* Conversions of 16-bit floating-point numbers. */
-#include "api.h"
+#include "attnrt.h"
+#include "kernel/basic.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* Reads the description of a kernel: sizes of types, shapes of parameters. */
-#include "api.h"
+#include "attnrt.h"
+#include "kernel/basic.h"
 
 ATTN_API size_t attn_dtype_size(enum attn_dtype dtype)
 {

@@ -1,5 +1,6 @@
 /* Tables of the tiles of masks. With a table, a kernel finds the tiles that a mask hides, without reading the mask. */
-#include "api.h"
+#include "attnrt.h"
+#include "kernel/basic.h"
 
 #include <string.h>
 

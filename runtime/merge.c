@@ -1,6 +1,7 @@
 /* Merges the results of a kernel for two sets of keys. A result is `out` and, for each row, the denominator or its
    logarithm. A merged row is a weighted mean. */
-#include "api.h"
+#include "attnrt.h"
+#include "kernel/basic.h"
 
 #include <math.h>
 #include <string.h>

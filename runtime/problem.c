@@ -1,5 +1,6 @@
 /* Checks a problem. Every kernel calls one of these functions before it accesses an array. */
-#include "api.h"
+#include "attnrt.h"
+#include "kernel/basic.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,7 @@
 /* Finds the features of the processor that the system lets a process use. Uses cpuid, because __builtin_cpu_supports
    always returns 0 with some compilers, such as zig cc. */
-#include "api.h"
+#include "attnrt.h"
+#include "kernel/basic.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,7 @@
 /* Random parameters from a seed: normal values and orthogonal features, from Philox4x32-10 (Salmon et al., SC 2011).
    All arithmetic is in integers until the last conversion. So the bits are the same everywhere. */
-#include "api.h"
+#include "attnrt.h"
+#include "kernel/basic.h"
 
 #include <stdbool.h>
 

@@ -1,5 +1,6 @@
 /* Makes unions of ranges, and tests whether a union contains a range. */
-#include "api.h"
+#include "attnrt.h"
+#include "kernel/basic.h"
 
 ATTN_API int64_t attn_union(struct attn_range *range, int64_t count, int64_t from, int64_t to)
 {

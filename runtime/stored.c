@@ -1,5 +1,6 @@
 /* Rows of keys and values in types with few bits. Kernels that extend a state store rows with these functions. */
-#include "api.h"
+#include "attnrt.h"
+#include "kernel/basic.h"
 
 #include <math.h>
 #include <string.h>

@@ -60,6 +60,7 @@ static void preamble(const struct emitted_file *e, const struct table_arrays *ar
     } headers[] = {{"optimize", true},
                    {"call", true},
                    {"masks", reads_masks(e->p->arrays)},
+                   {"mask_tiles", emit_has_tiled(e->p->arrays)},
                    {"pages", e->p->paged},
                    {"remembered", emit_remembered_rank(e->c, e->compilations) > 0},
                    {"tiles", emit_any_on_matrix_units(e->c, e->compilations)}};

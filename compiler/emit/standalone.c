@@ -55,8 +55,7 @@ void standalone_paste(const char *kernel, struct text *out)
     need_called(kernel, needed);
     for (int f = 0; runtime_files[f].name; f++) {
         if (includes(kernel, runtime_files[f].name)) need_called(runtime_files[f].text, needed);
-        /* the kernel has the types already */
-        pasted.file[f] = strcmp(runtime_files[f].name, "attnrt.h") == 0 || strcmp(runtime_files[f].name, "api.h") == 0;
+        pasted.file[f] = strcmp(runtime_files[f].name, "attnrt.h") == 0; /* the kernel has the types already */
     }
     text_add(out, "/* ==== attnc's runtime library, as far as the kernel calls it ==== */\n"
                   "#define ATTN_API static __attribute__((unused))\n");

@@ -4,7 +4,6 @@
 #ifndef ATTNRT_CALL_CALL_H
 #define ATTNRT_CALL_CALL_H
 
-#include "../api.h"
 #include "../kernel/call.h"
 
 /* ---- programs (program.c) ---- */

@@ -189,6 +189,11 @@ static int64_t store_earlier_sums(struct growth *g, const struct appending *x)
     const int64_t chunk = x->extends->chunk, earlier = x->at->header->earlier,
                   last = (s->length + g->left) / chunk - earlier, next = s->summed / chunk + 1;
     const size_t bytes = bytes_of_sequence_sums(&g->call.p, x->extends);
+    if (earlier > 0 && s->length >= next * chunk) {
+        /* After two states were joined, the keys after the sums may fill a chunk. */
+        g->stores = 0;
+        return min(g->left, chunk - s->length % chunk);
+    }
     g->stores = earlier > 0 && s->length + g->left >= next * chunk && next > last;
     if (g->stores) {
         for (int64_t b = g->b; b < g->b + g->count; b++)

@@ -1,10 +1,15 @@
-/* What the code of every kernel uses. */
-#ifndef ATTNRT_KERNEL_BASIC_H
-#define ATTNRT_KERNEL_BASIC_H
+/* Small functions that emitted loops and the library around them use. */
+#ifndef ATTNRT_BASIC_H
+#define ATTNRT_BASIC_H
 
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Functions of the library. A standalone kernel contains them, so that several such kernels can be in one program. */
+#ifndef ATTN_API
+#define ATTN_API
+#endif
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))

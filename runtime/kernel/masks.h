@@ -59,58 +59,6 @@ INLINE struct ids flags_of(const uint8_t *flag, int64_t from, int64_t to)
 {
     return flags_of_rows(flag, 0, 0, 1, from, to);
 }
-enum { MASK_AXES = 2 };
-struct mask_tiles { /* the table of the tiles of masks */
-    /* Flags, or reals that are -inf where they hide: [masks, rows, columns]. The axes of masks have the sizes `size`
-       and the
-       strides `stride`. */
-    const void *flag;
-    enum attn_dtype dtype;
-    const uint8_t *tile; /* [strips, tiles of a strip], as in struct attn_mask_tiles */
-    uint8_t *made;       /* `tile`, if the call makes the table. Its memory is part of the workspace. */
-    const struct attn_mask_tiles *given; /* the caller's table, or NULL */
-    /* `strips` is the number of strips that the call fills */
-    int64_t rows, columns, strips_of_mask, tiles_of_strip, strips;
-    /* `row` and `column` are the strides of rows and columns */
-    int64_t size[MASK_AXES], stride[MASK_AXES], row, column;
-};
-
-/* Like flags_of_rows, but reads the table of the tiles. A tile that is partly in the range counts as a whole. So
-   `min` may be smaller and `max` larger. Rows are numbered through all masks. */
-INLINE struct ids flags_of_tiles(const struct mask_tiles *t, int64_t first, int64_t end, int64_t from, int64_t to)
-{
-    const int64_t mask = first / t->rows, before = mask * t->rows, left = max(from, 0) / ATTN_TILE_COLUMNS,
-        right = (to + ATTN_TILE_COLUMNS - 1) / ATTN_TILE_COLUMNS;
-    unsigned seen = end - before > t->rows ? ATTN_TILE_SOME | ATTN_TILE_SOME_NOT : 0; /* the rows belong to several
-        masks */
-    for (int64_t strip = (first - before) / ATTN_TILE_ROWS; strip * ATTN_TILE_ROWS < min(end - before,
-        t->rows); strip++) {
-        const uint8_t *const tile = t->tile + (mask * t->strips_of_mask + strip) * t->tiles_of_strip;
-        for (int64_t x = left; x < right; x++) seen |= tile[x];
-    }
-    return (struct ids){!(seen & ATTN_TILE_SOME_NOT), seen & ATTN_TILE_SOME};
-}
-
-/* Consecutive columns of a mask. */
-struct run {
-    int64_t from, to;
-};
-/* Moves *run to the next columns before `end` whose tiles have a true flag in rows `first` to `end_row` - 1. A run
-   has at most `most` columns. Returns 0 if no columns are left. */
-INLINE int next_run(struct run *run, const struct mask_tiles *t, int64_t first, int64_t end_row, int64_t most,
-    int64_t end)
-{
-    run->from = run->to;
-    run->to = min(run->from + most, end);
-    for (int64_t x = run->from; x < run->to; x = x / ATTN_TILE_COLUMNS * ATTN_TILE_COLUMNS + ATTN_TILE_COLUMNS) {
-        if (flags_of_tiles(t, first, end_row, x, x + 1).max) continue;
-        if (x > run->from)
-            run->to = x;
-        else
-            run->to = min((run->from = (x / ATTN_TILE_COLUMNS + 1) * ATTN_TILE_COLUMNS) + most, end);
-    }
-    return run->from < run->to;
-}
 /* Returns the flag at position x. Positions outside 0 to n - 1 have the flag at the nearest end, or 0 if n is 0. */
 INLINE int64_t flag_at(const uint8_t *flag, int64_t x, int64_t n)
 {

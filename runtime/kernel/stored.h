@@ -1,4 +1,4 @@
-/* What a target does with rows of one type of elements in memory, which can differ from REAL. A kernel includes this
+/* A target's functions for rows of one type of elements in memory, which can differ from REAL. A kernel includes this
    header
    for each type, after product.h. It defines these names first, which the header forgets:
    - S(name): the name with the suffixes of the type and the target
@@ -8,8 +8,8 @@
    - AT_ONCE: the rows that dot_fetched reads at a time
    - EARLY: whether products of one row prefetch. EARLY_FOR_SEVERAL: how many rows ahead products of several rows
    prefetch.
-     SEVERAL_FROM: the number of rows that are several. SOONER: products of several rows prefetch as those of one row do
-     on some machines
+     SEVERAL_FROM: the number of rows that are several. SOONER: on some machines, products of several rows prefetch as
+     many rows ahead as products of one row
    - PAGED: the rows after those of a product are at `after`
 
    A row is STORED *. Element x of it has the subscript x, or a place inside a row of bytes. Widened: converted to REAL.

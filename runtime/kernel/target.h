@@ -1,4 +1,4 @@
-/* What the headers of a target read. A kernel defines these names for a target, includes vector.h and others, and then
+/* The names that the headers of a target read. A kernel defines these names for a target, includes vector.h and others, and then
    end.h, which forgets the names. Those that are not defined count as 0.
    - T(name): the name with the target's suffix. TARGET: the attribute of its functions
    - LANES: the elements of a vector. REGISTERS: the number of vector registers

@@ -1,4 +1,4 @@
-/* The names that stored.h reads and forgets, beside those of a type. */
+/* The names that stored.h reads and forgets, in addition to the names of a type. */
 #ifdef BLOCK_BYTES
 #define AT_ONCE 16
 #else
