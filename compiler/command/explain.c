@@ -369,8 +369,8 @@ static void explain_memory(const struct unit *p, const struct costs *costs)
         printf("  %9lld", (long long)length);
         for (int k = 0; k < p->default_count; k++)
             printf("  %*lld", (int)strlen("workspace on ") + 10,
-                   (long long)unit_workspace(p, p->defaults[k].target, &size, threads));
-        if (p->kernel.parts) printf("  %10lld", (long long)unit_saved(p, &size));
+                   (long long)emit_workspace(&p->kernel, p->defaults[k].target, &size, threads));
+        if (p->kernel.parts) printf("  %10lld", (long long)emit_saved(&p->kernel, &size));
         printf("\n");
     }
     printf("  NAME_workspace%s these numbers; --threads and --lengths choose other ones%s\n",

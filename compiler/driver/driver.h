@@ -86,9 +86,6 @@ const struct graph *unit_derivative(const struct unit *p, struct arena *arena);
 struct call_parts unit_gradients(const struct unit *p, const struct target *t, int64_t keys, bool kept);
 /* Returns the number of bytes that forward saves for each row of a head, or of a key/value head for SAVED_SOLUTION. */
 size_t unit_saved_bytes(const struct unit *p, const struct target *t, int64_t keys);
-/* Return what NAME_workspace on target t, and NAME_saved return for a call. */
-int64_t unit_workspace(const struct unit *p, const struct target *t, const struct problem_size *size, int threads);
-int64_t unit_saved(const struct unit *p, const struct problem_size *size);
 /* Member `range` of struct call for the kernel of a unit. */
 bool unit_drawn_range(const void *unit, const char *param, double *low, double *high);
 /* Returns the names of the gradients that a part computes, such as "dk, dv". */

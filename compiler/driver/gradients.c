@@ -49,8 +49,10 @@ struct call_parts unit_gradients(const struct unit *p, const struct target *t, i
     struct call_parts made = {.part = part};
     const bool rows = kept && forward && program_saves_rows(&forward->program);
     const struct versions *const backward = &p->kernel.of[STEP_BACKWARD];
-    for (const struct version *v = backward->version; v != backward->version + backward->count; v++)
+    for (int k = 0; k < backward->count; k++) {
+        const struct version *const v = &backward->version[k];
         if (v->target == t && v->from <= keys) chosen[v->part] = v->c; /* NULL: a version for more keys is idle */
+    }
     for (int n = 0; n < p->kernel.parts; n++)
         if (chosen[n] && !(program_recomputes_saved(&chosen[n]->program) && rows) &&
             !(kept && emission_computes_solution(&p->kernel, chosen[n])))

@@ -391,8 +391,7 @@ void unit_warn(const struct unit *p, const struct options *o)
             diagnostics_warning(d, a->at, "no expression reads the array '%s', so the kernel does not take it",
                                 a->name);
     }
-    overflow_warn(p->spec, p->graph, (const struct compilation *const *)p->kernel.compilation, p->kernel.compilations,
-                  d);
+    overflow_warn(p->spec, p->graph, p->kernel.compilation, p->kernel.compilations, d);
     bool gradients = false;
     for (const struct version *v = NULL; versions_next(&p->kernel.of[STEP_BACKWARD], &v);)
         gradients |= v->c->gradients.overflows;
@@ -439,14 +438,4 @@ bool unit_drawn_range(const void *unit, const char *param, double *low, double *
     *low = range.low;
     *high = range.high;
     return true;
-}
-
-int64_t unit_workspace(const struct unit *p, const struct target *t, const struct problem_size *size, int threads)
-{
-    return emit_workspace(&p->kernel, t, size, threads);
-}
-
-int64_t unit_saved(const struct unit *p, const struct problem_size *size)
-{
-    return emit_saved(&p->kernel, size);
 }

@@ -45,7 +45,7 @@ static int parts_of(const struct compilation *first, enum program_kind kind)
 }
 
 /* Compiles the parts of backward for a target and adds them to part[at], in this order:
-   - the saved rows, if forward has not saved them, and sums over elements of rows: both have a number of their own
+   - the saved rows, if forward has not saved them, and sums over elements of rows: each has its own number
    - a part for each group of gradients that share loops
    - gradients from stored sums of a group
    - gradients that sum over all rows, from a partial sum per slice

@@ -1,4 +1,4 @@
-/* Tests which targets a unit compiles for. */
+/* Tests which targets a unit compiles for, and the lists of versions. */
 #include "compiler/driver/unit.h"
 #include "suite.h"
 
@@ -78,8 +78,83 @@ static void test_idle_features(void)
     check_here(signed_weights, runs_no_pairs, 0);
 }
 
+static void test_lists(void)
+{
+    struct arena *const arena = arena_new();
+    struct compilation code[6] = {{.state = {.few_tokens = &code[5]}}};
+    const struct target *const first = target_find("x86-64-v4"), *const second = target_find("generic");
+    const struct version given[] = {{.target = first, .c = &code[0]},
+                                    {.target = first, .from = 9}, /* it has no code */
+                                    {.target = first, .c = &code[1], .from = 20, .few = &code[2]},
+                                    {.target = second, .c = &code[3]},
+                                    {.target = second, .c = &code[0], .from = 7, .fold = &code[4]}};
+    const int before[] = {0, 2, 3, 4};
+    for (int k = 0; k < 5; k++) code[k].target = code[5].target = first;
+    struct versions list = {NULL, 0};
+    const struct version *v = NULL;
+    CU_ASSERT(!versions_next(&list, &v) && !v && !versions_find(&list, first, 1));
+    for (int k = 0; k < 5; k++) CU_ASSERT_PTR_EQUAL(versions_add(arena, &list, given[k]), &list.version[k]);
+    CU_ASSERT_EQUAL_FATAL(list.count, 5);
+    for (int k = 0; k < 4; k++) CU_ASSERT(versions_next(&list, &v) && v == &list.version[before[k]]);
+    CU_ASSERT(!versions_next(&list, &v));
+    v = NULL;
+    CU_ASSERT(versions_next_target(&list, &v) && v == &list.version[0]);
+    CU_ASSERT(versions_next_target(&list, &v) && v == &list.version[3]);
+    CU_ASSERT(!versions_next_target(&list, &v));
+    CU_ASSERT_PTR_EQUAL(versions_find(&list, first, 19), &list.version[0]);
+    CU_ASSERT_PTR_EQUAL(versions_find(&list, first, 20), &list.version[2]);
+    CU_ASSERT_PTR_EQUAL(versions_find(&list, second, INT64_MAX), &list.version[4]);
+    const struct compilation *found[6], *const wanted[] = {&code[5], &code[0], &code[1], &code[2], &code[3], &code[4]};
+    CU_ASSERT_EQUAL_FATAL(versions_code(&list, first, found, 0), 6);
+    for (int k = 0; k < 6; k++) CU_ASSERT_PTR_EQUAL(found[k], wanted[k]);
+    CU_ASSERT_EQUAL(versions_code(&list, NULL, found, 6), 6); /* all of them are there */
+    arena_free(arena);
+}
+
+/* Whether a program of this kind may be a version of the step. */
+static bool serves(const struct program *program, enum kernel_step step)
+{
+    if (step == STEP_FORWARD) return program_is_forward(program);
+    return step == STEP_BACKWARD ? program_is_backward(program) : program->kind == step_table[step].kind;
+}
+
+/* Checks that exactly the steps in `steps` have versions, of the kinds that their rows say. */
+static void check_steps(const char *text, unsigned steps)
+{
+    const struct options o = {
+        .console = {.quiet = true}, .targets = 1, .target = {target_find("generic")}, .named_targets = true};
+    struct unit *const p = unit_for(text, &o);
+    for (int step = 0; step < STEPS; step++) {
+        CU_ASSERT_EQUAL(p->kernel.of[step].count > 0, (steps >> step & 1U) != 0);
+        for (const struct version *v = NULL; versions_next(&p->kernel.of[step], &v);)
+            CU_ASSERT(serves(&v->c->program, (enum kernel_step)step));
+    }
+    unit_free(p);
+}
+
+static void test_steps(void)
+{
+    const unsigned forward = 1U << STEP_FORWARD, backward = 1U << STEP_BACKWARD, extend = 1U << STEP_EXTEND;
+    check_steps("similarity: softmax\nmask: causal\nprepare: [rope]\nshape: {head_dim: 16}\n"
+                "emit: [forward, backward, decode]\n",
+                forward | backward | 1U << STEP_PREPARE | 1U << STEP_ATTEND);
+    check_steps("similarity: {linear: {features: elu_plus_one}}\nmask: causal\nalgorithm: linear\n"
+                "shape: {head_dim: 16}\nemit: [forward, decode]\n",
+                forward | extend);
+    static const char delta[] = "mask: causal\ndelta: {rate: 'beta[b][h][t]'}\narrays: {beta: {shape: [B, H, Nk]}}\n"
+                                "shape: {head_dim: 16}\nemit: [forward, decode]\n";
+    struct text text = {0};
+    text_add(&text, "similarity: {linear: {features: identity}}\nnormalize: none\n%s", delta);
+    check_steps(text.data, forward | extend | 1U << STEP_FOLDABLE);
+    text_free(&text);
+    text_add(&text, "similarity: softmax\n%s", delta);
+    check_steps(text.data, forward | 1U << STEP_CORRECT | 1U << STEP_APPEND);
+    text_free(&text);
+}
+
 int main(void)
 {
-    static const struct unit_test tests[] = {{"versions/idle_features", test_idle_features}};
+    static const struct unit_test tests[] = {
+        {"versions/idle_features", test_idle_features}, {"versions/lists", test_lists}, {"versions/steps", test_steps}};
     return unit_tests_run("versions", tests, sizeof tests / sizeof *tests);
 }
