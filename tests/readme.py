@@ -339,7 +339,7 @@ def standalone_and_set_follow(place):
     check(len(made) == 1, 'made: %s' % made)
     with open(made[0]) as f:
         text = f.read()
-    check("--set 'mask=none'" in text and 'vec_v4' not in text and '#include "attnrt.h"' not in text,
+    check("--set 'mask=none'" in text and 'TARGET_v4' not in text and '<attnrt' not in text,
           'options were lost: ' + text[:600])
 
 

@@ -1,6 +1,5 @@
 /* A target's sums over the elements of pairs of a query and a key, if elements decay differently and are in the lanes.
-   A
-   kernel includes this header after elementary.h.
+   A kernel includes this header after elementary.h.
    The logarithms of decays fall along keys and queries.
    - A block is DECAY_BLOCK keys, from a multiple of DECAY_BLOCK among the keys on, and the queries at these keys.
    - The decay from an earlier block's key to a query is a product: from the key to the end of its block, over the

@@ -1,5 +1,4 @@
-/* Bounds of weights, by which a kernel skips tiles whose weights a decay makes too small. A kernel defines REAL first.
-   */
+/* Bounds of weights, by which a kernel skips tiles whose weights a decay makes too small. A kernel defines REAL first. */
 #ifndef ATTNRT_KERNEL_FADES_H
 #define ATTNRT_KERNEL_FADES_H
 

@@ -1,6 +1,5 @@
 /* Flags and reals of the caller, of which -inf hides a pair, in the lanes of a target. A kernel includes this header
-   after
-   vector.h. */
+   after vector.h. */
 
 typedef int8_t T(flags) __attribute__((vector_size(LANES)));
 /* Returns the lanes whose flag is not 0. Lane k has flag[k * step]. Lanes from `count` on are not read. */

@@ -1,6 +1,5 @@
 /* Lists of elements for shuffles of two vectors, one for each lane. The second vector has the elements from LANES on.
-   The
-   examples are for 4 lanes and half = 1, where `half` is the distance of exchanged elements. */
+   The examples are for 4 lanes and half = 1, where `half` is the distance of exchanged elements. */
 #ifndef ATTNRT_KERNEL_LANES_H
 #define ATTNRT_KERNEL_LANES_H
 
@@ -28,10 +27,10 @@
 #define INTERLEAVED() EACH_LANE(LANES, LANE_INTERLEAVED, 0)    /* 16-bit elements of two vectors, in turn */
 
 /* The shuffles of lane_sums: the even or the odd groups of elements of two vectors. Each is one instruction on x86:
-   groups are elements of the same 16 bytes, and from `far` = IN_16 on the 16 bytes themselves. */
-#define IN_16 (16 / (int)sizeof(REAL))
-#define GROUP_OF(far) ((far) < IN_16 ? 1 : IN_16)
-#define SHARE_OF(far) ((far) < IN_16 ? IN_16 : LANES)
+   groups are elements of the same 16 bytes, and from `far` = IN_16() on the 16 bytes themselves. */
+#define IN_16() (16 / (int)sizeof(REAL))
+#define GROUP_OF(far) ((far) < IN_16() ? 1 : IN_16())
+#define SHARE_OF(far) ((far) < IN_16() ? IN_16() : LANES)
 #define IN_SHARE(k, far) ((k) % SHARE_OF(far) % (SHARE_OF(far) / 2))
 #define LANE_OF_SUM(k, far, odd) \
     (((k) % SHARE_OF(far) >= SHARE_OF(far) / 2 ? LANES : 0) + (k) / SHARE_OF(far) * SHARE_OF(far) + \

@@ -1,6 +1,5 @@
 /* A target's register-blocked matrix product. A kernel includes this header after vector.h, and again with PAIRED 1 if
-   the
-   target has products of bf16.
+   the target has products of bf16.
    - operands: reals, or pairs of bf16 if PAIRED
    - register block: ROWS rows by VECTORS vectors of the result, in registers
    - paired: elements t and t + 1, t even, are adjacent, in 32 bits

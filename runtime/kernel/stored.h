@@ -1,21 +1,20 @@
 /* A target's functions for rows of one type of elements in memory, which can differ from REAL. A kernel includes this
-   header
-   for each type, after product.h. It defines these names first, which the header forgets:
+   header for each type, after product.h. It defines these names first, which the header forgets:
    - S(name): the name with the suffixes of the type and the target
-   - one of STORED_F16, STORED_BF16, STORED_FP8, STORED_I8, STORED_I8_32, STORED_Q8_0 and STORED_Q4_0, or none for REAL
+   - one of STORED_F16, STORED_BF16, STORED_FP8, STORED_I8, STORED_I8_32, STORED_I8_64, STORED_Q8_0 and STORED_Q4_0, or
+     none for REAL
    - BLOCK_ELEMENTS: the elements that share a scale, 0 for a row. BLOCK_BYTES: the bytes of such a block
    - BYTE_PRODUCTS: the condition that the machine multiplies bytes, for q4_0
    - AT_ONCE: the rows that dot_fetched reads at a time
    - EARLY: whether products of one row prefetch. EARLY_FOR_SEVERAL: how many rows ahead products of several rows
-   prefetch.
-     SEVERAL_FROM: the number of rows that are several. SOONER: on some machines, products of several rows prefetch as
-     many rows ahead as products of one row
+     prefetch. SEVERAL_FROM: the number of rows that are several. SOONER: on some machines, products of several rows
+     prefetch as many rows ahead as products of one row
    - PAGED: the rows after those of a product are at `after`
 
-   A row is STORED *. Element x of it has the subscript x, or a place inside a row of bytes. Widened: converted to REAL.
-   */
+   A row is STORED *. Element x of it has the subscript x, or a place inside a row of bytes. Widened: converted to
+   REAL. */
 
-#define BLOCKS (STORED_I8 || STORED_I8_32 || STORED_Q8_0 || STORED_Q4_0)
+#define BLOCKS (STORED_I8 || STORED_I8_32 || STORED_I8_64 || STORED_Q8_0 || STORED_Q4_0)
 #if STORED_F16 || STORED_BF16
 #define STORED uint16_t
 #define NARROW 1
@@ -368,6 +367,7 @@ TARGET INLINE void S(fetch)(int64_t rows, const int64_t width, const STORED *b, 
 #undef STORED_FP8
 #undef STORED_I8
 #undef STORED_I8_32
+#undef STORED_I8_64
 #undef STORED_Q8_0
 #undef STORED_Q4_0
 #undef BLOCK_ELEMENTS

@@ -1,4 +1,4 @@
-/* The names that the headers of a target read. A kernel defines these names for a target, includes vector.h and others, and then
+/* The names that the headers of a target read. A kernel defines them for a target, includes vector.h and others, and then
    end.h, which forgets the names. Those that are not defined count as 0.
    - T(name): the name with the target's suffix. TARGET: the attribute of its functions
    - LANES: the elements of a vector. REGISTERS: the number of vector registers
@@ -10,8 +10,7 @@
    - AHEAD: products prefetch rows this far ahead. NEAR: the last argument of __builtin_prefetch
    - MAX_STEPS, MAX_PAIRED_STEPS: the most terms of dot_finite and dot_finite_lanes. MAX_TERMS: of dot_along.
      MAX_LANES: the most lanes of dot_fetched. DECAYED_KEYS: the most keys of decayed_rows. UNIT_DEPTH: the most terms
-     of
-     unit_dot with padded rows */
+     of unit_dot with padded rows */
 #include "basic.h"
 #include "lanes.h"
 
