@@ -192,9 +192,8 @@ TARGET INLINE void T(add_block)(struct T(decayed_rows) *part, const struct T(dec
     REAL sum[DECAY_HALF * DECAY_HALF];
     const int64_t l = j - to->first;
     for (int h = 0; h < DECAY_BLOCK && j + h < to->rows; h += DECAY_HALF) {
-        const struct T(near_rows) keys = {y + t, y_row, j + h, to->rows}, made = {part->x[h], DECAY_ELEMENTS, 0,
-            DECAY_HALF},
-                                 given = {x + t, x_row, l + h, to->lanes};
+        const struct T(near_rows) keys = {y + t, y_row, j + h, to->rows},
+            made = {part->x[h], DECAY_ELEMENTS, 0, DECAY_HALF}, given = {x + t, x_row, l + h, to->lanes};
         T(decayed_own)(terms, same ? given : made, keys, part->step + h, sum);
         T(add_decayed)(to, l + h, j + h, sum);
     }

@@ -38,8 +38,7 @@ INLINE float T(high_part)(double x)
    rounds x to n. AVX512-DQ has instructions for f and 2^n. */
 
 /* Returns 2^x with a relative error below 1e-8, or 2e-19 in f64. It is 0 for x < EXP2_MIN, because subnormal numbers
-   are
-   slow. NaN stays NaN. */
+   are slow. NaN stays NaN. */
 TARGET INLINE T(vec) T(exp2)(T(vec) x)
 {
 #if DQ

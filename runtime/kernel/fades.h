@@ -61,8 +61,7 @@ INLINE double max_gap(const REAL *a, int64_t n, int64_t a_step, const REAL *b, i
         max = a[k * a_step] > max ? a[k * a_step] : max;
     }
     const double high = (double)(max + bad), low = min_of(b, m, b_step);
-    return (high - low + (sizeof(REAL) == 4 ? 0x1p-22 : 0x1p-51) * (fabs(high) + fabs(low))) * unit; /* rounding of sums
-        */
+    return (high - low + (sizeof(REAL) == 4 ? 0x1p-22 : 0x1p-51) * (fabs(high) + fabs(low))) * unit; /* rounding */
 }
 /* Returns whether n shares of at most 2^exponent add up to less than the last bit of their whole. */
 INLINE int fades(double exponent, int64_t n)

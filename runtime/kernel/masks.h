@@ -59,7 +59,7 @@ INLINE struct ids flags_of(const uint8_t *flag, int64_t from, int64_t to)
 {
     return flags_of_rows(flag, 0, 0, 1, from, to);
 }
-/* Returns the flag at position x. Positions outside 0 to n - 1 have the flag at the nearest end, or 0 if n is 0. */
+/* Returns the flag at position x. Positions outside 0 to n - 1 have the flag at the nearest end. */
 INLINE int64_t flag_at(const uint8_t *flag, int64_t x, int64_t n)
 {
     static const uint8_t none = 0;
@@ -108,8 +108,7 @@ INLINE int next_of_box(struct box *box, const int64_t *strides, const int64_t *f
     return 0;
 }
 
-/* Returns the integer at position x. Positions outside 0 to n - 1 have the integer at the nearest end, or 0 if n is 0.
-   */
+/* Returns the integer at position x. Positions outside 0 to n - 1 have the integer at the nearest end. */
 INLINE int64_t id_along(const int32_t *id, int64_t x, int64_t n, int64_t stride)
 {
     static const int32_t none = 0;
@@ -133,7 +132,7 @@ INLINE struct ids ids_of_box(const int32_t *id, int axes, const int64_t *strides
     return (struct ids){low, high};
 }
 
-/* Returns the flag at position x. Positions outside 0 to n - 1 have the flag at the nearest end, or 0 if n is 0. */
+/* Returns the flag at position x. Positions outside 0 to n - 1 have the flag at the nearest end. */
 INLINE int64_t flag_along(const uint8_t *flag, int64_t x, int64_t n, int64_t stride)
 {
     static const uint8_t none = 0;

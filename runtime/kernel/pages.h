@@ -25,9 +25,8 @@ INLINE const void *paged_row(const struct call *call, int64_t sequence, const vo
 }
 
 /* Returns the address of rows `from` to `to` - 1 of an array as the address of row 0. Rows on several pages are copied
-   to
-   `copy`. But if `parts` is not 0, the address is NULL if they can be read a page at a time, in parts of a multiple of
-   `parts` rows. */
+   to `copy`. But if `parts` is not 0, the address is NULL if they can be read a page at a time, in parts of a multiple
+   of `parts` rows. */
 INLINE const void *paged_rows(const struct call *call, int64_t sequence, const void *rows, int64_t row, int64_t from,
     int64_t to, int64_t parts, unsigned char *copy)
 {

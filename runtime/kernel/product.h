@@ -366,8 +366,7 @@ TARGET INLINE void P(dot_ahead)(const int vectors, const int64_t lanes, int64_t 
                 update, f IF_COMPENSATED(left ? left + r * c_row : NULL) IF_FETCHED(0));
         }
         P(dot)(vectors, vectors * LANES, rows % ROWS, tail, steps, span, a + whole * a_row, a_row, a_step, b + x,
-            b_step,
-            c + whole * c_row + x, c_row, update, f IF_COMPENSATED(left ? left + whole * c_row : NULL));
+            b_step, c + whole * c_row + x, c_row, update, f IF_COMPENSATED(left ? left + whole * c_row : NULL));
     }
     if (x < lanes)
         P(narrow)(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
@@ -375,8 +374,7 @@ TARGET INLINE void P(dot_ahead)(const int vectors, const int64_t lanes, int64_t 
 }
 
 /* Computes sum[x] = sum over t of a[t][x] * b[t * b_step], for the lanes x of up to 8 vectors. The terms are added in
-   the
-   order of dot with `update` 0. The result is a row of c if lane < 0. Otherwise it is this lane of rows of c, whose
+   the order of dot with `update` 0. The result is a row of c if lane < 0. Otherwise it is this lane of rows of c, whose
    other lanes get 0. */
 TARGET INLINE void P(some_rows)(const int vectors, int64_t steps, const int64_t span, const REAL *a, int64_t a_step,
     const REAL *b, int64_t b_step, REAL *c, int64_t c_row, const int64_t lane)
@@ -463,8 +461,7 @@ TARGET INLINE void P(dot_lane)(const int64_t rows, const int64_t lane, int64_t s
         P(some_rows)(8, steps, span, a + r, a_step, b + lane, b_step, c + r * c_row, c_row, lane);
     if (rows % (8 * LANES))
         P(some_rows)((int)(rows % (8 * LANES) / LANES), steps, span, a + r, a_step, b + lane, b_step, c + r * c_row,
-            c_row,
-            lane);
+            c_row, lane);
 }
 
 #endif

@@ -74,10 +74,8 @@
 #endif
 
 /* Rows of 8 bits or less are short and always prefetched, so parts whose sums stay in registers are faster. With one
-   query
-   and other rows, a part of a row is read at a time: half rows of 512 bytes make the hardware prefetch badly, which
-   costs
-   more time than sums that are not in registers. */
+   query and other rows, a part of a row is read at a time: half rows of 512 bytes make the hardware prefetch badly,
+   which costs more time than sums that are not in registers. */
 #if BLOCKS && !ROOMY
 #define PART_VECTORS (REGISTERS / 4)
 #elif ROOMY
