@@ -263,36 +263,41 @@ static struct entry_arrays arrays_of(struct arena *arena, const struct kernel_ar
     return x;
 }
 
-/* Prints a function of one line: `type` NAME_suffix(parameters), which calls a function of the library. */
-static void entry(const struct emission *p, const char *type, const char *suffix, const char *parameters,
-                  const char *call, struct text *out)
+/* Prints a function that returns what a function of the library returns. `before`: statements before that, or "". */
+static void function(struct text *out, const char *head, const char *before, const char *result)
 {
-    text_add(out, "%s%s%s_%s(%s)\n{\n    return %s;\n}\n\n", type, type[strlen(type) - 1] == '*' ? "" : " ",
-             p->spec->name, suffix, parameters, call);
+    enum { COLUMNS = 120 };
+    if (!*before && strlen(head) + strlen(" { return ; }") + strlen(result) <= COLUMNS)
+        text_add(out, "%s { return %s; }\n", head, result);
+    else
+        text_add(out, "%s\n{\n%s    return %s;\n}\n", head, before, result);
 }
 
+#define PROBLEM "const struct attn_problem *problem"
+
 /* Prints an entry point that takes arrays, and the function of struct attn_kernel for it.
-   - after: other parameters after the arrays
+   - after: other parameters after the arrays; after_any: those of struct attn_kernel
    - passed: the arguments of the library's function after the arrays */
 static void array_entry(const struct emission *p, const char *suffix, const struct entry_arrays *x, const char *after,
                         const char *after_any, const char *passed, struct text *out)
 {
     struct arena *const arena = p->compilation[0]->graph->module->arena;
-    const char *const call = arena_printf(
-        arena, "attn_call_%s(&kernel, problem, params, (const void *const[]){%s}, %s)", suffix, x->arguments, passed);
-    entry(p, "int", suffix,
-          arena_printf(arena, "const struct attn_problem *problem, const struct %s_params *params, %s,\n    %s",
-                       p->spec->name, x->parameters, after),
-          call, out);
-    text_add(out,
-             "static int %s_any(const struct attn_problem *problem, const void *params, %s,\n    %s)\n{\n%s    return "
-             "%s;\n}\n\n",
-             suffix, x->any_parameters, after_any, x->unused, call);
+    const char *const name = p->spec->name, *const call = arena_printf(
+                                                arena,
+                                                "attn_call_%s(&kernel, problem, params, (const void *const[]){%s}, %s)",
+                                                suffix, x->arguments, passed);
+    function(out,
+             arena_printf(arena, "int %s_%s(" PROBLEM ", const struct %s_params *params, %s, %s)", name, suffix, name,
+                          x->parameters, after),
+             "", call);
+    function(out,
+             arena_printf(arena, "static int %s_any(" PROBLEM ", const void *params, %s, %s)", suffix,
+                          x->any_parameters, after_any),
+             x->unused, call);
 }
 
 /* The entry points without arrays. */
 enum need { NEEDS_NOTHING, NEEDS_BACKWARD, NEEDS_STATE };
-#define PROBLEM "const struct attn_problem *problem"
 static const struct plain_entry {
     enum need need;
     const char *type, *suffix, *parameters, *arguments;
@@ -311,58 +316,71 @@ static const struct plain_entry {
     {NEEDS_STATE, "int", "state_truncate", PROBLEM ", void *state, int64_t sequence, int64_t length",
      "problem, state, sequence, length"},
     {NEEDS_STATE, "int", "state_copy",
-     PROBLEM ", void *to, int64_t to_sequence, const void *from,\n    int64_t from_sequence",
+     PROBLEM ", void *to, int64_t to_sequence, const void *from, int64_t from_sequence",
      "problem, to, to_sequence, from, from_sequence"},
-    {NEEDS_STATE, "int", "state_keep",
-     PROBLEM ", void *state, int64_t sequence, const int64_t *path,\n    int64_t count",
+    {NEEDS_STATE, "int", "state_keep", PROBLEM ", void *state, int64_t sequence, const int64_t *path, int64_t count",
      "problem, state, sequence, path, count"},
     {NEEDS_STATE, "int", "state_fold", PROBLEM ", void *left, const void *right", "problem, left, right"},
 };
+
+static bool has_entry(const struct emission *p, const struct plain_entry *x)
+{
+    return x->need == NEEDS_NOTHING || (x->need == NEEDS_BACKWARD ? p->parts > 0 : p->spec->emit & EMIT_DECODE);
+}
 
 /* The other functions of struct attn_kernel. */
 static void kernel_functions(const struct emission *p, const struct entry_arrays *forward,
                              const struct entry_arrays *backward, struct text *out)
 {
-    const bool outer = p->outer_chunk > 0 && p->parts, state = p->spec->emit & EMIT_DECODE;
-    text_add(out, "static int params_init_any(void *params, uint64_t seed, void *storage)\n{\n    return "
-                  "attn_call_params_init(&kernel, params, seed, storage);\n}\n\n");
-    if (p->sums_keys)
-        text_add(out,
-                 "static size_t key_sums(" PROBLEM ")\n{\n    return attn_call_key_sums(&kernel, problem);\n}\n\n"
-                 "static int add_key_sums(" PROBLEM ", const void *params, const void *k, const void *v,\n    void "
-                 "*workspace)\n{\n    const void *const q = NULL, *const out = NULL;\n%s    return "
-                 "attn_call_add_key_sums(&kernel, problem, params, (const void *const[]){%s}, workspace);\n}\n\n",
-                 forward->unused, forward->arguments);
-    if (outer)
-        text_add(
-            out,
-            "static size_t outer_sums_any(" PROBLEM
-            ", int later)\n{\n    return attn_call_outer_sums(&kernel, problem, "
-            "later);\n}\n\nstatic int add_outer_sums(" PROBLEM ", const void *params, const void *q, const void "
-            "*k,\n    const void *v, const void *out, const void *dout, int later, void *workspace)\n{\n    const void "
-            "*const dq = NULL, *const dk = NULL, *const dv = NULL;\n%s    if (!problem || !problem->earlier_sums) "
-            "return ATTN_EPOINTER;\n    return attn_call_backward(&kernel, problem, params, (const void *const[]){%s}, "
-            "NULL, workspace,\n        later ? OUTER_LATER : OUTER_EARLIER);\n}\n\n",
-            backward->unused, backward->arguments);
+    struct arena *const arena = p->compilation[0]->graph->module->arena;
+    function(out, "static int params_init_any(void *params, uint64_t seed, void *storage)", "",
+             "attn_call_params_init(&kernel, params, seed, storage)");
+    if (p->sums_keys) {
+        function(out, "static size_t key_sums(" PROBLEM ")", "", "attn_call_key_sums(&kernel, problem)");
+        function(out,
+                 "static int add_key_sums(" PROBLEM
+                 ", const void *params, const void *k, const void *v, void *workspace)",
+                 arena_printf(arena, "    const void *const q = NULL, *const out = NULL;\n%s", forward->unused),
+                 arena_printf(arena,
+                              "attn_call_add_key_sums(&kernel, problem, params, (const void *const[]){%s}, workspace)",
+                              forward->arguments));
+    }
+    if (p->outer_chunk > 0 && p->parts) {
+        function(out, "static size_t outer_sums_any(" PROBLEM ", int later)", "",
+                 "attn_call_outer_sums(&kernel, problem, later)");
+        function(out,
+                 "static int add_outer_sums(" PROBLEM
+                 ", const void *params, const void *q, const void *k, const void *v, "
+                 "const void *out, const void *dout, int later, void *workspace)",
+                 arena_printf(arena, "    const void *const dq = NULL, *const dk = NULL, *const dv = NULL;\n%s",
+                              backward->unused),
+                 arena_printf(arena,
+                              "attn_call_add_outer_sums(&kernel, problem, params, (const void *const[]){%s}, later, "
+                              "workspace)",
+                              backward->arguments));
+    }
     if (emit_finishes_gradients(p))
-        text_add(out,
-                 "static int finish_gradients(" PROBLEM ", const void *params, %s,\n    void *gradients, void "
-                 "*workspace)\n{\n%s    return attn_call_backward(&kernel, problem, params, (const void *const[]){%s}, "
-                 "gradients, workspace,\n        OUTER_TERMS);\n}\n\n",
-                 backward->any_parameters, backward->unused, backward->arguments);
+        function(out,
+                 arena_printf(arena,
+                              "static int finish_gradients(" PROBLEM
+                              ", const void *params, %s, void *gradients, void *workspace)",
+                              backward->any_parameters),
+                 backward->unused,
+                 arena_printf(arena,
+                              "attn_call_backward(&kernel, problem, params, (const void *const[]){%s}, gradients, "
+                              "workspace, OUTER_TERMS)",
+                              backward->arguments));
     if (emit_decay_parts(p))
-        text_add(out,
-                 "static int decay_sums(" PROBLEM ", const void *params, double *sums, void *workspace)\n{\n    return "
-                 "attn_call_decay_sums(&kernel, problem, params, sums, workspace);\n}\n\n");
-    if (!state) return;
-    text_add(out,
-             "static int64_t state_chunk(" PROBLEM ")\n{\n    return attn_call_state_chunk(&kernel, problem);\n}\n\n"
-             "static int state_part(" PROBLEM ", void *state, int64_t sequence, int64_t first_kv_head,\n    const "
-             "struct attn_problem *part_problem, void *part, int back)\n{\n    return attn_call_state_part(&kernel, "
-             "problem, state, sequence, first_kv_head, part_problem, part, back);\n}\n\n");
+        function(out, "static int decay_sums(" PROBLEM ", const void *params, double *sums, void *workspace)", "",
+                 "attn_call_decay_sums(&kernel, problem, params, sums, workspace)");
+    if (!(p->spec->emit & EMIT_DECODE)) return;
+    function(out, "static int64_t state_chunk(" PROBLEM ")", "", "attn_call_state_chunk(&kernel, problem)");
+    function(out,
+             "static int state_part(" PROBLEM ", void *state, int64_t sequence, int64_t first_kv_head, const struct "
+             "attn_problem *part_problem, void *part, int back)",
+             "", "attn_call_state_part(&kernel, problem, state, sequence, first_kv_head, part_problem, part, back)");
     if (emit_stores_chunks(p))
-        text_add(out,
-                 "static size_t chunk_sums(" PROBLEM ")\n{\n    return attn_call_chunk_sums(&kernel, problem);\n}\n\n");
+        function(out, "static size_t chunk_sums(" PROBLEM ")", "", "attn_call_chunk_sums(&kernel, problem)");
 }
 
 static const char *distance(struct arena *arena, int64_t n)
@@ -389,9 +407,7 @@ static void description(const struct emitted_file *e, int params, struct text *o
              params ? "param" : "NULL", name, name);
     for (size_t k = 0; k < sizeof plain_entries / sizeof *plain_entries; k++) {
         const struct plain_entry *const x = &plain_entries[k];
-        if ((x->need == NEEDS_BACKWARD && !p->parts) || (x->need == NEEDS_STATE && !(spec->emit & EMIT_DECODE)))
-            continue;
-        text_add(out, "    .%s = %s_%s,\n", x->suffix, name, x->suffix);
+        if (has_entry(p, x)) text_add(out, "    .%s = %s_%s,\n", x->suffix, name, x->suffix);
     }
     if (p->parts) text_add(out, "    .backward = backward_any,\n");
     if (spec->emit & EMIT_DECODE)
@@ -443,16 +459,17 @@ void emit_entry_points(const struct emitted_file *e, const struct table_arrays *
     if (p->spec->emit & EMIT_DECODE) table_kept(p, &counts, out);
     kernel_table(e, all, params, &counts, out);
     text_add(out, "/* ==== the interface ==== */\n");
-    entry(p, "size_t", "params_size", "void", "attn_call_params_size(&kernel)", out);
-    entry(p, "int", "params_init",
-          arena_printf(arena, "struct %s_params *params, uint64_t seed, void *storage", p->spec->name),
-          "attn_call_params_init(&kernel, params, seed, storage)", out);
+    function(out, arena_printf(arena, "size_t %s_params_size(void)", p->spec->name), "",
+             "attn_call_params_size(&kernel)");
+    function(out,
+             arena_printf(arena, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage)",
+                          p->spec->name, p->spec->name),
+             "", "attn_call_params_init(&kernel, params, seed, storage)");
     for (size_t k = 0; k < sizeof plain_entries / sizeof *plain_entries; k++) {
         const struct plain_entry *const x = &plain_entries[k];
-        if ((x->need == NEEDS_BACKWARD && !p->parts) || (x->need == NEEDS_STATE && !(p->spec->emit & EMIT_DECODE)))
-            continue;
-        entry(p, x->type, x->suffix, x->parameters,
-              arena_printf(arena, "attn_call_%s(&kernel, %s)", x->suffix, x->arguments), out);
+        if (has_entry(p, x))
+            function(out, arena_printf(arena, "%s %s_%s(%s)", x->type, p->spec->name, x->suffix, x->parameters), "",
+                     arena_printf(arena, "attn_call_%s(&kernel, %s)", x->suffix, x->arguments));
     }
     array_entry(p, "forward", &forward, "void *workspace", "void *workspace", "workspace", out);
     if (p->parts)
@@ -467,8 +484,8 @@ void emit_entry_points(const struct emitted_file *e, const struct table_arrays *
     if (has_statistics(p->arrays))
         text_add(
             out,
-            "int %s_merge(const struct attn_problem *left, void *left_out, const struct attn_problem *right,\n    "
-            "const void *right_out)\n{\n    return attn_merge(left, left_out, right, right_out, %s, %lld, %s);\n}\n\n",
+            "int %s_merge(const struct attn_problem *left, void *left_out, const struct attn_problem *right, "
+            "const void *right_out)\n{\n    return attn_merge(left, left_out, right, right_out, %s, %lld, %s);\n}\n",
             p->spec->name, emit_runtime_dtype(p->spec->dtype), (long long)p->spec->value_dim, statistics_name(p->spec));
     kernel_functions(p, &forward, &backward, out);
     description(e, params, out);

@@ -1,6 +1,7 @@
 /* Prints NAME.c: a section for every target, the functions that choose a version, and the entry points. */
 #include "emit.h"
 #include "printer.h"
+#include "sections.h"
 #include "tables.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
@@ -67,8 +68,7 @@ static void preamble(const struct emitted_file *e, const struct table_arrays *ar
     for (size_t k = 0; k < sizeof headers / sizeof *headers; k++)
         if (headers[k].wanted) text_add(out, "#include <attnrt/kernel/%s.h>\n", headers[k].header);
     if (emit_any_fades(e->c, e->compilations))
-        text_add(out, "#define REAL %s\n#include <attnrt/kernel/fades.h>\n#undef REAL\n",
-                 emit_real(e->p->spec->dtype));
+        text_add(out, "#define REAL %s\n#include <attnrt/kernel/fades.h>\n#undef REAL\n", emit_real(e->p->spec->dtype));
     text_add(out, "\n");
     table_enumerators(arrays, out);
 }
@@ -114,10 +114,12 @@ static bool keeps_compensation(const struct stmt *s)
     return false;
 }
 
-/* Prints the section of one target and register block: vector functions, then its functions. */
-static void one_block(const struct emission *p, const struct compilation *const *c, int count, const char *guard,
-                      struct text *out)
+/* Makes the section of one target and register block. */
+static struct section *one_block(const struct emission *p, const struct compilation *const *c, int count,
+                                 const char *guard)
 {
+    struct section *const s = arena_alloc(c[0]->graph->module->arena, sizeof *s);
+    struct text *const out = &s->body;
     const struct target *t = c[0]->target;
     int element = dtype_bytes(dtype_of_sums(c[0]->spec->dtype));
     struct text rows = {0};
@@ -153,31 +155,29 @@ static void one_block(const struct emission *p, const struct compilation *const 
         if (x.region_pairs > shared.region_pairs) shared.region_pairs = x.region_pairs;
         if (x.unit_depth > shared.unit_depth) shared.unit_depth = x.unit_depth;
     }
-    text_add(out, "/* ==== %s%s%s ==== */\n", t->name, target_features_text(shared.m->arena, t),
-             strcmp(shared.suffix, t->suffix) != 0 ? arena_printf(shared.m->arena, ", blocks of %d rows and %d vectors",
-                                                                  c[0]->registers.rows, c[0]->registers.vectors)
-                                                   : "");
-    if (*guard) text_add(out, "#if %s\n", guard);
-    const bool emulated = target_has(t, TARGET_MATRIX_UNITS);
-    if (emulated) text_add(out, "#ifdef ATTN_EMULATE_TILES\n#define TARGET_%s\n#else\n", shared.suffix);
-    if (*t->attribute)
-        text_add(out, "#define TARGET_%s __attribute__((target(\"%s\")))\n", shared.suffix, t->attribute);
-    if (emulated) text_add(out, "#endif\n");
+    s->title = arena_printf(shared.m->arena, "%s%s%s", t->name, target_features_text(shared.m->arena, t),
+                            strcmp(shared.suffix, t->suffix) != 0
+                                ? arena_printf(shared.m->arena, ", blocks of %d rows and %d vectors",
+                                               c[0]->registers.rows, c[0]->registers.vectors)
+                                : "");
+    s->guard = guard;
+    s->suffix = shared.suffix;
+    s->lanes = shared.lanes;
     struct text code = {0};
     emit_products(&shared, &code);
     text_append(&code, rows.data, rows.length);
+    emit_target_names(&shared, &s->head);
     emit_vector_functions(&shared, code.data, out);
     text_add(out, "\n");
     text_append(out, code.data, code.length);
     text_free(&code);
-    if (*guard) text_add(out, "#endif\n");
-    text_add(out, "\n");
     text_free(&rows);
+    return s;
 }
 
-/* Prints all code of a target. Each register block has its own section. */
-static void one_target(const struct emission *p, const struct compilation *const *c, int count, const char *guard,
-                       struct text *out)
+/* Adds the sections of a target: one for each register block. Returns the number of sections. */
+static int one_target(const struct emission *p, const struct compilation *const *c, int count, const char *guard,
+                      struct section **section, int sections)
 {
     const struct compilation *block[MAX_EMITTED];
     for (int k = 0; k < count; k++) {
@@ -188,7 +188,39 @@ static void one_target(const struct emission *p, const struct compilation *const
             before |= n < k;
             block[members++] = c[n];
         }
-        if (!before) one_block(p, block, members, guard, out);
+        if (!before) section[sections++] = one_block(p, block, members, guard);
+    }
+    return sections;
+}
+
+/* Prints the names of each section before the lines that include its code. If there is only one, its code follows its
+   names. */
+static void print_sections(const struct emitted_file *e, struct section *const *s, int sections, const char *only,
+                           struct text *out)
+{
+    struct arena *const arena = e->c[0]->graph->module->arena;
+    const char *names = "";
+    for (int x = 0; x < sections; x++) names = arena_printf(arena, "%s%s%s", names, x ? ", " : "", s[x]->suffix);
+    if (sections > 1)
+        text_add(out,
+                 "#ifdef __FILE_NAME__\n#define LOOPS __FILE_NAME__ /* this file, whose first part has the loops */\n"
+                 "#else\n#define LOOPS \"%s.c\"\n#endif\n\n",
+                 e->p->spec->name);
+    for (int x = 0; x < sections; x++) {
+        text_add(out, "/* ==== %s ==== */\n", s[x]->title);
+        if (*s[x]->guard) text_add(out, "#if %s\n", s[x]->guard);
+        text_append(out, s[x]->head.data, s[x]->head.length);
+        if (sections > 1)
+            text_add(
+                out,
+                "#define OF(%s) %s /* a number of each target */\n#define SECTION\n#include LOOPS\n#undef SECTION\n",
+                names, s[x]->suffix);
+        else
+            text_add(out, "%s", only);
+        if (*s[x]->guard) text_add(out, "#endif\n");
+        text_add(out, "\n");
+        text_free(&s[x]->head);
+        text_free(&s[x]->body);
     }
 }
 
@@ -207,23 +239,37 @@ void emit_source(const struct emission *p, const struct target *only, const char
     for (const struct version *v = NULL; versions_next(&p->of[STEP_FORWARD], &v);)
         if (!only || v->target == only) version[versions++] = *v;
     const struct emitted_file emission = {p, c, version, compilations, versions, command}, *const e = &emission;
-    struct text code = {0}, *const out = &code;
-    emit_heading(e, file);
-    includes(e, file);
-    struct table_arrays *const arrays = arena_alloc(c[0]->graph->module->arena, sizeof *arrays);
+    struct arena *const arena = c[0]->graph->module->arena;
+    struct table_arrays *const arrays = arena_alloc(arena, sizeof *arrays);
+    struct section *section[MAX_SECTIONS];
+    struct text loops = {0}, code = {0};
+    int sections = 0;
     table_arrays(arrays, e);
-    preamble(e, arrays, out);
-    tables(c, compilations, out);
     for (int k = 0, count; k < compilations; k += count) {
         count = emit_same_target(c + k, compilations - k);
-        one_target(p, c + k, count, emit_guard(c, k), out);
+        sections = one_target(p, c + k, count, emit_guard(c, k), section, sections);
     }
-    emit_entry_points(e, arrays, out);
-    if (p->standalone)
-        standalone_paste(code.data, file);
-    else
-        text_append(file, code.data, code.length);
-    text_free(&code);
+    sections_print(arena, (const struct section *const *)section, sections, &loops);
+    text_add(&loops, "#include <attnrt/kernel/end.h>\n");
+    preamble(e, arrays, &code);
+    tables(c, compilations, &code);
+    print_sections(e, section, sections, loops.data, &code);
+    emit_entry_points(e, arrays, &code);
+    if (p->standalone) {
+        struct text kernel = {0}, pasted = {0};
+        standalone_paste(code.data, sections > 1 ? loops.data : "", &kernel, &pasted);
+        text_free(&code);
+        text_free(&loops);
+        code = kernel;
+        loops = pasted;
+    }
+    emit_heading(e, file);
+    if (sections > 1) text_add(file, "#ifdef SECTION\n%s#else\n", loops.data);
+    includes(e, file);
+    text_append(file, code.data, code.length);
     text_add(file, "#endif /* a compiler of this language */\n");
+    if (sections > 1) text_add(file, "#endif /* SECTION */\n");
+    text_free(&code);
+    text_free(&loops);
     emit_fold(file);
 }

@@ -258,24 +258,31 @@ static const char *axes_of(const struct graph *g)
 
 /* ---- the comment ---- */
 
-/* Prints the table of contents: for each section, its title and its main functions. */
+/* Prints the table of contents: the functions of the loops, the targets, and the interface. */
 static void contents(const struct emitted_file *e, struct text *out)
 {
-    const char *const name = e->p->spec->name;
-    text_add(out,
-             "\n   Contents; each section begins with ====. \"generic\" has the simplest code, so read it first.\n"
-             "     %-10s struct call, and what all targets share\n",
-             "(top)");
+    struct arena *const arena = e->c[0]->graph->module->arena;
+    const char *const name = e->p->spec->name, *functions = "", *targets = "";
     for (int k = 0; k < e->compilations; k++) {
-        const bool first = k == 0 || e->c[k]->target != e->c[k - 1]->target;
-        if (first) text_add(out, "%s     %-10s ", k ? "\n" : "", e->c[k]->target->name);
-        text_add(out, "%s%s", first ? "" : ", ", emit_function(e->c[k], emit_form(e->c[k])));
+        const char *const form = arena_printf(arena, "%s_%s", name, emit_form(e->c[k]));
+        if (k == 0 || e->c[k]->target != e->c[k - 1]->target)
+            targets = arena_printf(arena, "%s%s%s", targets, k ? ", " : "", e->c[k]->target->name);
+        bool before = false;
+        for (int n = 0; n < k; n++) before |= strcmp(emit_form(e->c[n]), emit_form(e->c[k])) == 0;
+        if (!before) functions = arena_printf(arena, "%s%s%s", functions, k ? ", " : "", form);
     }
-    text_add(out, "\n     %-10s the version that this machine runs\n     %-10s %s_workspace, %s_forward", "choice",
-             "interface", name, name);
+    text_add(out,
+             "\n   Contents:\n     %-10s %s\n     %-10s %s\n     %-10s arrays and programs, for the functions of "
+             "attnrt that call the loops\n     %-10s %s_workspace, %s_forward",
+             "loops", functions, "targets", targets, "tables", "interface", name, name);
     if (e->p->parts) text_add(out, ", %s_backward", name);
     if (e->p->spec->emit & EMIT_DECODE) text_add(out, ", %s_extend", name);
     text_add(out, ", %s_kernel\n", name);
+    if (targets[strcspn(targets, ",")])
+        text_add(
+            out,
+            "   The file includes itself, so that the loops are compiled once for each target. T(name) is a name "
+            "with the target's\n   suffix, LANES the elements of its vectors, and OF(…) a number for each target.\n");
 }
 
 /* Prints how the formulas are computed, and the tiles of forward. */

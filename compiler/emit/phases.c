@@ -377,7 +377,7 @@ static void print_common(struct emitter *x, const struct chain *heads, struct te
     text_add(out, "\n");
     template_set(&t, "FIRST", name);
     template_set(&t, "MOVE", move);
-    template_set(&t, "KIND", *x->c->target->attribute ? arena_printf(arena, "TARGET_%s APART", x->suffix) : "APART");
+    template_set(&t, "KIND", "TARGET APART");
     print_moves(x, &common, &t, out);
     template_set(&of_chunks, "FIRST", name);
     template_set(&of_chunks, "MOVE", move);

@@ -42,7 +42,6 @@ static const char *function_of(struct emitter *x, const char *name, const struct
 
 void emit_products(const struct emitter *x, struct text *out)
 {
-    const char *target = *x->c->target->attribute ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";
     int n = 0;
     if (*x->products)
         text_add(
@@ -50,7 +49,7 @@ void emit_products(const struct emitter *x, struct text *out)
             "/* The functions for the products below. Each calls dot_%s or a similar function with constants. */\n",
             x->suffix);
     for (const struct product_function *p = *x->products; p; p = p->next) {
-        text_add(out, "%sAPART void dot%d_%s(%s)\n{\n", target, n++, x->suffix, p->list);
+        text_add(out, "TARGET APART void dot%d_%s(%s)\n{\n", n++, x->suffix, p->list);
         text_add(out, "    %s);\n}\n", p->call);
     }
     if (n) text_add(out, "\n");

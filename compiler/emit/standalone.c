@@ -45,17 +45,20 @@ static void need_called(const char *text, bool *needed)
 static bool includes(const char *kernel, const char *header)
 {
     const char *const slash = strchr(header, '/');
-    return slash && strncmp(header, "kernel/", 7) == 0 && strcmp(header, "kernel/call.h") != 0 && strstr(kernel, header);
+    return slash && strncmp(header, "kernel/", 7) == 0 && strcmp(header, "kernel/call.h") != 0 &&
+           strstr(kernel, header);
 }
 
-void standalone_paste(const char *kernel, struct text *out)
+void standalone_paste(const char *kernel, const char *loops, struct text *out, struct text *loops_out)
 {
     struct pasted pasted = {0};
     bool needed[MAX_RUNTIME_FILES] = {false};
     need_called(kernel, needed);
+    need_called(loops, needed);
     for (int f = 0; runtime_files[f].name; f++) {
-        if (includes(kernel, runtime_files[f].name)) need_called(runtime_files[f].text, needed);
-        pasted.file[f] = strcmp(runtime_files[f].name, "attnrt.h") == 0; /* the kernel has the types already */
+        const char *const name = runtime_files[f].name;
+        if (includes(kernel, name) || includes(loops, name)) need_called(runtime_files[f].text, needed);
+        pasted.file[f] = strcmp(name, "attnrt.h") == 0; /* the kernel has the types already */
     }
     text_add(out, "/* ==== attnc's runtime library, as far as the kernel calls it ==== */\n"
                   "#define ATTN_API static __attribute__((unused))\n");
@@ -64,4 +67,5 @@ void standalone_paste(const char *kernel, struct text *out)
         if (needed[f]) paste_file(&pasted, &runtime_files[f], out);
     text_add(out, "\n");
     paste_text(&pasted, kernel, out);
+    paste_text(&pasted, loops, loops_out);
 }

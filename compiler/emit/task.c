@@ -412,12 +412,6 @@ static void sizes(struct emitter *x, const char *users, struct text *out)
     if (chunks) text_add(out, "%s", chunks);
 }
 
-/* Returns the macro with the target's function attribute, or "". */
-static const char *target_of(const struct emitter *x)
-{
-    return *x->c->target->attribute ? arena_printf(x->m->arena, "TARGET_%s ", x->suffix) : "";
-}
-
 void task_function(struct emitter *x, const struct chain *heads, const struct chain *iterations, const char *head,
                    struct text *out)
 {
@@ -436,7 +430,7 @@ void task_function(struct emitter *x, const struct chain *heads, const struct ch
     text_add(&users, "%s", axes.data ? axes.data : "");
     decode(x, heads, "task", users.data, sorts && !iterations, &axes);
     text_add(&users, "%s", axes.data ? axes.data : "");
-    text_add(out, "%s%s void %s\n{\n", target_of(x), iterations ? "APART" : "static", head);
+    text_add(out, "TARGET %s void %s\n{\n", iterations ? "APART" : "static", head);
     static const char *const parameter[] = {"call", "task", "part", "work"};
     sizes(x, users.data, &sized);
     text_add(&users, "%s", sized.data ? sized.data : "");

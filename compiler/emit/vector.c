@@ -100,7 +100,8 @@ static void include_stored(const struct emitter *e, enum dtype dtype, struct tex
 {
     const struct target *const t = e->c->target;
     const bool narrow = dtype_is_narrow(dtype), early = early_of(t, dtype) > 0;
-    text_add(out, "\n#define S(name) name##%s_%s\n", emit_type_suffix(e->m, dtype), e->suffix);
+    const char *const type = emit_type_suffix(e->m, dtype);
+    text_add(out, "\n#define S(name) T(name%s%s)\n", *type ? "##" : "", type);
     if (narrow) define_type("STORED_", dtype, out);
     if (is_packed(dtype)) {
         define("BLOCK_ELEMENTS", dtype_block(dtype), out);
@@ -117,12 +118,16 @@ static void include_stored(const struct emitter *e, enum dtype dtype, struct tex
     include("stored", out);
 }
 
-/* Prints the names that describe the target and what the kernel asks of it. */
-static void define_target(const struct emitter *e, struct text *out)
+void emit_target_names(const struct emitter *e, struct text *out)
 {
     const struct target *const t = e->c->target;
+    const char *const attribute = *t->attribute ? arena_printf(e->m->arena, " __attribute__((target(\"%s\")))",
+                                                               t->attribute)
+                                                : "";
     text_add(out, "#define T(name) name##_%s\n", e->suffix);
-    text_add(out, *t->attribute ? "#define TARGET TARGET_%s\n" : "#define TARGET\n", e->suffix);
+    if (target_has(t, TARGET_MATRIX_UNITS)) text_add(out, "#ifdef ATTN_EMULATE_TILES\n#define TARGET\n#else\n");
+    text_add(out, "#define TARGET%s\n", attribute);
+    if (target_has(t, TARGET_MATRIX_UNITS)) text_add(out, "#endif\n");
     define("LANES", e->lanes, out);
     define("REGISTERS", t->registers, out);
     if (e->m->dtype != DTYPE_F32) define_type("", e->m->dtype, out);
@@ -153,7 +158,6 @@ void emit_vector_functions(const struct emitter *e, const char *code, struct tex
                 {"flags", {"flags_", "shown_"}},
                 {"random", {"random_", "words_"}},
                 {"solve", {"solve_"}}};
-    define_target(e, out);
     include("vector", out);
     include("elementary", out);
     for (size_t k = 0; k < sizeof some / sizeof *some; k++)
@@ -171,5 +175,4 @@ void emit_vector_functions(const struct emitter *e, const char *code, struct tex
     const int types = types_in_memory(e->c->spec, type);
     for (int k = 0; k < types; k++)
         if (dtype_is_narrow(type[k]) || e->along_terms || e->fetched_lanes) include_stored(e, type[k], out);
-    include("end", out);
 }

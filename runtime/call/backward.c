@@ -515,3 +515,10 @@ ATTN_API int attn_call_backward(const struct kernel *kernel, const struct attn_p
     if (!error && !adds && call.sharing > 1) error = add_shared_gradients(&call, threads, work, bytes);
     return error;
 }
+
+ATTN_API int attn_call_add_outer_sums(const struct kernel *kernel, const struct attn_problem *problem,
+                                      const void *params, const void *const *argument, int later, void *workspace)
+{
+    if (!problem || !problem->earlier_sums) return ATTN_EPOINTER;
+    return attn_call_backward(kernel, problem, params, argument, NULL, workspace, later ? OUTER_LATER : OUTER_EARLIER);
+}

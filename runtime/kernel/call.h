@@ -335,6 +335,9 @@ ATTN_API size_t attn_call_backward_workspace(const struct kernel *kernel, const 
 /* Computes gradients, or what `adds` (OUTER_…) says. `gradients` is a struct NAME_gradients or NULL */
 ATTN_API int attn_call_backward(const struct kernel *kernel, const struct attn_problem *problem, const void *params,
                                 const void *const *argument, void *gradients, void *workspace, int adds);
+/* add_outer_sums of struct attn_kernel. The arguments for gradients are NULL. */
+ATTN_API int attn_call_add_outer_sums(const struct kernel *kernel, const struct attn_problem *problem,
+                                      const void *params, const void *const *argument, int later, void *workspace);
 ATTN_API size_t attn_call_outer_sums(const struct kernel *kernel, const struct attn_problem *problem, int later);
 
 ATTN_API size_t attn_call_state(const struct kernel *kernel, const struct attn_problem *problem);

@@ -1,5 +1,6 @@
 /* Forgets the names of a target, so that those of the next can be defined (target.h). */
 #undef T
+#undef OF
 #undef TARGET
 #undef LANES
 #undef REGISTERS
