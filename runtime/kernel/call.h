@@ -316,6 +316,9 @@ struct kernel {
 #ifndef ATTN_API
 #define ATTN_API
 #endif
+#if defined __GNUC__ && !defined ATTNRT_HIDDEN
+#pragma GCC visibility push(default) /* the shared library exports these functions too */
+#endif
 
 /* `argument` has the arrays in the order of the entry point's arguments. */
 ATTN_API size_t attn_call_workspace(const struct kernel *kernel, const struct attn_problem *problem);
@@ -360,6 +363,9 @@ ATTN_API int attn_call_state_part(const struct kernel *kernel, const struct attn
                                   void *part, int back);
 ATTN_API int64_t attn_call_state_chunk(const struct kernel *kernel, const struct attn_problem *problem);
 ATTN_API size_t attn_call_chunk_sums(const struct kernel *kernel, const struct attn_problem *problem);
+#if defined __GNUC__ && !defined ATTNRT_HIDDEN
+#pragma GCC visibility pop
+#endif
 
 /* ---- what loops call ---- */
 
