@@ -257,9 +257,16 @@ struct kept_array {
     int64_t rounded;   /* if not 0, the elements of a row that is rounded to `dtype` of the array */
 };
 
+/* The threads of a kernel's OpenMP (openmp.h). */
+struct openmp {
+    struct attn_team team;
+    int (*max_threads)(void), (*processors)(void);
+};
+
 /* A kernel, in the form that runtime/call/ reads. */
 struct kernel {
     const char *name;
+    const struct openmp *openmp; /* NULL: calls without a team have one thread */
     const struct target *target;
     const struct array *array;
     const struct attn_param *param;
