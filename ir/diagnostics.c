@@ -88,6 +88,15 @@ void diagnostics_note(struct diagnostics *d, struct position at, const char *for
     d->last_note = m;
 }
 
+void diagnostics_take(struct diagnostics *d, const struct diagnostics *from)
+{
+    const struct position nowhere = {0, 0};
+    for (const struct message *m = from->first; m; m = m->next) {
+        (m->warning ? diagnostics_warning : diagnostics_error)(d, nowhere, "%s", m->text);
+        for (const struct message *n = m->notes; n; n = n->next) diagnostics_note(d, nowhere, "%s", n->text);
+    }
+}
+
 int diagnostics_errors(const struct diagnostics *d)
 {
     return d->errors;

@@ -79,6 +79,8 @@ void diagnostics_error(struct diagnostics *d, struct position at, const char *fo
 void diagnostics_warning(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
 /* Attaches a note to the last error or warning. */
 void diagnostics_note(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
+/* Adds the messages of `from`, without their positions. */
+void diagnostics_take(struct diagnostics *d, const struct diagnostics *from);
 int diagnostics_errors(const struct diagnostics *d); /* returns the number of errors so far, without warnings */
 /* Writes and removes the messages, sorted by position, with their notes. Returns the number of errors. */
 int diagnostics_flush(struct diagnostics *d, FILE *out, bool color);

@@ -166,8 +166,10 @@ def libraries_lie_where_debian_looks(place, name, options):
 def libraries_show_what_belongs(place):
     library = place.library()
     shared = os.path.join(library, 'libattnrt.so')
-    with open(place.prefix + '/include/attnrt.h') as f:
-        declared = set(re.findall(r'\b(attn_\w+)\(', re.sub(r'/\*.*?\*/', '', f.read(), flags=re.S)))
+    declared = set()
+    for header in 'attnrt.h', 'attnrt/kernel/call.h':
+        with open(place.prefix + '/include/' + header) as f:
+            declared |= set(re.findall(r'\b(attn_\w+)\(', re.sub(r'/\*.*?\*/', '', f.read(), flags=re.S)))
     names = exported(place, shared, '-D')
     check(set(names) == declared, 'exported: %s' % sorted(set(names) ^ declared))
     check(re.search(r'SONAME.*\[libattnrt\.so\.0\]', place.run(['readelf', '-d', shared]).stdout),

@@ -562,6 +562,15 @@ def tune_schedules(place):
         check(word in help or word == '--tuned', 'attnc tune --help does not name ' + word)
 
 
+@shows(MANUAL, 'Compile a graph', '', '')
+def compile_a_graph(place):
+    commands, graph = texts(MANUAL, 'Compile a graph')
+    check(commands.count('--backward\n') == 1, 'no attnc check')
+    place.write('two.graph', graph)
+    place.shell(commands.replace('--backward\n', '--backward --lengths 17\n')
+                + 'attnc check two.graph --backward --lengths 17\n')
+
+
 @shows(MANUAL, 'Examples', '')
 def examples_of_the_manual(place):
     place.write('program.c', '#include "my.h"\nint main(void) { return my_kernel.head_dim != 64; }\n')

@@ -6,10 +6,12 @@
 #include "../expression/expression.h"
 #include "../spec/spec.h"
 #include "../support/support.h"
+#include "../variant/variant.h"
 #include "../view/view.h"
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Adds a file name with make's special characters escaped. */
 static void depfile_name(struct text *out, const char *name)
@@ -104,7 +106,7 @@ static enum status list_outputs(const struct options *o, const char *file)
     struct arena *arena = arena_new();
     if (status == STATUS_DONE) {
         struct diagnostics *d = diagnostics_new(arena, file, source.data, source.length);
-        const struct spec *spec = spec_read(arena, file, source.data, source.length, o->sets, o->set, d);
+        const struct spec *spec = source_read(arena, file, source.data, source.length, o->sets, o->set, d);
         if (diagnostics_flush(d, stderr, o->console.color) > 0 || !spec)
             status = expression_library_missing() ? STATUS_MACHINE : STATUS_INPUT;
         for (int k = 0; k < OUTPUTS && status == STATUS_DONE; k++)
@@ -113,6 +115,12 @@ static enum status list_outputs(const struct options *o, const char *file)
     text_free(&source);
     arena_free(arena);
     return status;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
 static enum status compile_one(const struct options *o, const char *file, struct run *run)
@@ -138,6 +146,11 @@ static enum status compile_one(const struct options *o, const char *file, struct
     const char *const stem = output_stem(p->arena, o, p->spec->name), *made[OUTPUTS];
     int count = 0;
     if (status == STATUS_DONE && o->depfile && !o->to_stdout && !depfile_fits(o, file, stem)) status = STATUS_USAGE;
+    if (status == STATUS_DONE && o->emit & 1U << OUTPUT_graph && !o->to_stdout &&
+        same_file(file, output_path(p->arena, stem, OUTPUT_graph))) {
+        complain(o, "%s: --emit graph would overwrite this file; set another folder with -o", file);
+        status = STATUS_USAGE;
+    }
     for (int k = 0; k < OUTPUTS && status == STATUS_DONE; k++) {
         if (!(o->emit & 1U << k)) continue;
         if (k == OUTPUT_h && o->to_stdout && o->emit & 1U << OUTPUT_c) continue;

@@ -24,7 +24,7 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "       attnc tune SPEC.yaml            searches schedules on this machine\n"
                            "       attnc list [WORD] | attnc show NAME     specs that come with attnc\n"
                            "       attnc help [COMMAND] | attnc version\n"
-                           "SPEC.yaml is a file (see specs/README.md) or one of these names.\n"
+                           "SPEC.yaml: a file (see specs/README.md), one of these names, or NAME.graph\n"
                            "\n"
                            "  -o DIR, --stdout     where the output goes (default: the current folder)\n"
                            "  --emit LIST          of c, h, graph, loops, dot, json, py (default: c,h)\n"
@@ -38,7 +38,6 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "  --lengths, --heads for check and bench; --verbose for check; --batch,\n"
                            "  --document, --backward, --decode, --time, --limit, --csv, --plot FILE: bench;\n"
                            "  --json, --no-remainders, --quiet, --color, COMMAND --help, --version\n"
-                           "\n"
                            "Exit status: 0 done, 1 wrong spec or data, 2 wrong usage, 3 the machine failed.\n";
 
 /* The functions of the commands, in the order of command_line.def. */

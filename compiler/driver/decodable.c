@@ -197,6 +197,8 @@ bool unit_can_decode(const struct unit *p, bool asked, struct diagnostics *d)
     struct checker checker = {p, d, asked ? (struct position){0, 0} : spec->emit_at};
     spec_expressions(spec, check_names, &checker);
     spec_expressions(spec, check_elements, &checker);
+    if (spec->graph && graph_has(p->graph, EXPR_RANDOM)) /* extend drops nothing */
+        diagnostics_error(d, (struct position){0, 0}, "decoding a graph with 'random' is not compiled yet");
     if (diagnostics_errors(d) > errors) return false;
     if (spec->linformer) {
         diagnostics_error(d, spec->project_at,

@@ -81,6 +81,25 @@ static void check_members(const struct unit *p, struct diagnostics *d)
     }
 }
 
+/* Reports prefix sums of a user's graph that no kernel computes. It computes those of one value, up to each query and
+   up to each key. */
+static void check_prefix_sums(const struct graph *g, struct diagnostics *d)
+{
+    struct prefix_sum sum;
+    int terms = -1, count[2] = {0, 0};
+    bool same = true;
+    for (int v = 0; v < g->values; v++) {
+        if (!prefix_sum_of(g, v, &sum)) continue;
+        same &= terms < 0 || sum.terms == terms;
+        terms = sum.terms;
+        count[sum.of_query]++;
+    }
+    if (terms < 0 || (same && count[0] == 1 && count[1] == 1)) return;
+    diagnostics_error(d, (struct position){0, 0},
+                      "sums up to a position are compiled only as one sum up to each query and one up to each key, "
+                      "of the same value");
+}
+
 /* Whether an inner product of a rotated query and a rotated key is all that depends on rotations. It then depends only
    on the difference of their positions, although the rotated rows do not. */
 static bool rotates_pairs(const struct spec *spec)
@@ -146,8 +165,9 @@ static int64_t saved_power_of(const struct unit *p)
 static struct distances distances_of_unit(const struct unit *p, struct diagnostics *d)
 {
     struct distances of = distances_of(p->graph);
-    if (!results_merge(p->spec)) of.period = 0;
-    if (of.period || !results_merge(p->spec) || !rotates_pairs(p->spec)) return of;
+    const bool merge = results_merge(p->spec) && !(p->spec->graph && has_prefix_sums(p->graph));
+    if (!merge) of.period = 0;
+    if (of.period || !merge || !rotates_pairs(p->spec)) return of;
     struct spec without = *p->spec;
     without.prepare = arena_alloc(p->arena, (size_t)without.prepares * sizeof *without.prepare);
     without.prepares = 0;
@@ -316,7 +336,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     p->text = memcpy(arena_alloc(arena, source.length + 1), source.data, source.length);
     p->text_length = source.length;
     struct diagnostics *d = diagnostics_new(arena, file, source.data, source.length);
-    p->spec = spec_read(arena, file, source.data, source.length, o->sets, o->set, d);
+    p->spec = source_read(arena, file, source.data, source.length, o->sets, o->set, d);
     p->kernel.spec = p->spec;
     if (p->spec && o->no_remainders) spec_warn(p->spec, true, d);
     if (p->spec && o->schedule) take_schedule(p->spec, arena, o->schedule);
@@ -332,6 +352,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
     if (p->graph) p->kernel.arrays = kernel_arrays(p->spec, p->graph);
     if (p->graph) check_members(p, d);
+    if (p->graph && p->spec->graph) check_prefix_sums(p->graph, d);
     if (p->graph) unit_check_decay(p, d);
     if (p->graph && diagnostics_errors(d) == 0) p->kernel.distances = distances_of_unit(p, d);
     if (p->graph && diagnostics_errors(d) == 0) count_in_parts(p, d);

@@ -85,7 +85,6 @@ static void compile_backward(struct maker *x, const struct schedule *schedule, c
                              const struct compilation **part)
 {
     struct unit *p = x->p;
-    const bool of_terms = p->spec->decay && p->spec->decay->elements > 0 && has_prefix_sums(p->graph);
     struct program program = {.kind = PROGRAM_GRADIENTS, .linear = linear, .group = 1};
     const struct compilation *const first = compile_parts(x, schedule, target, program, part, 0);
     if (!x->good) return;
@@ -95,8 +94,11 @@ static void compile_backward(struct maker *x, const struct schedule *schedule, c
               row_sums = first->gradients.row_sums->outputs;
     if (saved > p->kernel.saved) p->kernel.saved = saved;
     if (row_sums > p->kernel.row_sums) p->kernel.row_sums = row_sums;
-    program.of_terms = true;
-    if (of_terms) compile_parts(x, schedule, target, program, part, FIRST_TERMS);
+    for (int k = 0; k < p->kernel.arrays->count; k++) {
+        const struct kernel_array *const a = &p->kernel.arrays->array[k];
+        program.of_terms |= a->learned && prefix_terms_read(p->graph, a->name);
+    }
+    if (program.of_terms) compile_parts(x, schedule, target, program, part, FIRST_TERMS);
 }
 
 /* Returns the entry of the schedule for this number of keys, or NULL if there is none. */

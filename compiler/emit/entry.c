@@ -204,11 +204,12 @@ static void kernel_table(const struct emitted_file *e, const struct table_arrays
     int masks = 0;
     for (int k = 0; k < e->versions; k++) by_heads |= e->version[k].heads != NULL;
     for (int k = 0; k < e->p->arrays->count; k++) masks += e->p->arrays->array[k].tiled;
-    text_add(
-        out,
-        "static const struct kernel kernel = {\n    .name = \"%s\",\n    .target = target, .targets = sizeof target / "
-        "sizeof *target - 1,\n    .array = array, .arrays = sizeof array / sizeof *array,\n",
-        spec->name);
+    text_add(out,
+             "#include <attnrt/kernel/openmp.h>\n"
+             "static const struct kernel kernel = {\n    .name = \"%s\", .openmp = OPENMP,\n    .target = target, "
+             ".targets = sizeof target / "
+             "sizeof *target - 1,\n    .array = array, .arrays = sizeof array / sizeof *array,\n",
+             spec->name);
     if (params)
         text_add(out, "    .param = param, .params = %d, .params_bytes = sizeof(struct %s_params),\n", params,
                  spec->name);

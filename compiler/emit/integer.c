@@ -52,7 +52,7 @@ static void find_batch(void *user, const char *key, const struct expression *e)
 
 bool emit_numbers_sequences(const struct spec *spec)
 {
-    bool found = mask_has(spec->mask, MASK_DOCUMENT);
+    bool found = spec->graph || mask_has(spec->mask, MASK_DOCUMENT);
     spec_expressions(spec, find_batch, &found);
     return found && spec->emit & EMIT_DECODE;
 }
@@ -68,7 +68,7 @@ static void find_truncated(void *user, const char *key, const struct expression 
 
 bool emit_truncates(const struct spec *spec)
 {
-    bool found = false;
+    bool found = spec->graph && strstr(spec->graph, "trunc");
     spec_expressions(spec, find_truncated, &found);
     return found;
 }

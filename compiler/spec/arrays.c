@@ -34,24 +34,29 @@ static bool is_macro(const char *name)
     return among(name, macros);
 }
 
+static bool is_name(const char *name)
+{
+    return spec_is_identifier(name) && strlen(name) <= 40;
+}
+
+const char *spec_array_fault(struct arena *arena, const char *name)
+{
+    if (!is_name(name))
+        return arena_printf(arena, "a name is a C identifier of up to 40 characters, found '%.60s'", name);
+    if (expression_reserves(name))
+        return arena_printf(arena, "expressions use '%s' for something else; choose another name", name);
+    if (among(name, taken))
+        return arena_printf(arena, "a kernel can have another array '%s'; choose another name", name);
+    return is_macro(name) ? arena_printf(arena, "'%s' can be a macro of C; choose another name", name) : NULL;
+}
+
 /* Reports a name that an array cannot have. Returns true if expressions may still use the name, which prevents a
    second error. */
 static bool check_name(struct spec_reader *r, struct yaml *key)
 {
-    const char *const name = key->text;
-    if (!spec_is_identifier(name) || strlen(name) > 40) {
-        spec_error(r, key, "'arrays': a name is a C identifier of up to 40 characters, found '%.60s'", name);
-        return false;
-    }
-    if (expression_reserves(name)) {
-        spec_error(r, key, "'arrays': expressions use '%s' for something else; choose another name", name);
-        return false;
-    }
-    if (among(name, taken))
-        spec_error(r, key, "'arrays': a kernel can have another array '%s'; choose another name", name);
-    else if (is_macro(name))
-        spec_error(r, key, "'arrays': '%s' can be a macro of C; choose another name", name);
-    return true;
+    const char *const wrong = spec_array_fault(r->arena, key->text);
+    if (wrong) spec_error(r, key, "'arrays': %s", wrong);
+    return is_name(key->text) && !expression_reserves(key->text);
 }
 
 /* Reports arrays that are named like the gradient of another one, such as dtable if there is a real array table. */

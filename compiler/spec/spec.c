@@ -109,6 +109,7 @@ static void mask_expressions(const struct mask *m, void (*visit)(void *, const c
 void spec_expressions(const struct spec *spec,
                       void (*visit)(void *user, const char *key, const struct expression *expression), void *user)
 {
+    if (spec->graph) return; /* its rate has no text */
     for (int k = 0; k < spec->prepares; k++)
         if (spec->prepare[k].angle) visit(user, "angle", spec->prepare[k].angle);
     if (spec->similarity.modify) visit(user, "modify", spec->similarity.modify);

@@ -147,6 +147,7 @@ struct schedule {
 enum { MAX_SCHEDULES = 8 };
 struct spec {
     const char *name, *description;
+    const char *graph; /* the text of a graph that replaces what the rest says of the result, or NULL */
     struct position name_at; /* The position is zero if the name comes from the file's name or from --set. */
     struct prepare *prepare;
     int prepares;
@@ -210,6 +211,8 @@ enum {
 #include "kernel_arrays.def"
 #undef ARRAY
 };
+/* Returns why an array cannot have the name, or NULL. (arrays.c) */
+const char *spec_array_fault(struct arena *arena, const char *name);
 /* Returns the number in spec->arrays of the array with this name, or -1. (spec.c) */
 int spec_array(const struct spec *spec, const char *name);
 /* Whether the name is that of a tangent of q, k, v or an array. (spec.c) */

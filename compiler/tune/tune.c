@@ -9,6 +9,7 @@
 #include "../host/host.h"
 #include "../spec/spec.h"
 #include "../support/support.h"
+#include "../variant/variant.h"
 #include "../target/target.h"
 #include "search/search.h"
 #include "store/store.h"
@@ -330,6 +331,11 @@ static bool room_for_all(const struct tuning *t)
 
 static enum status prepare(struct tuning *t)
 {
+    if (source_is_graph(t->file)) {
+        complain(t->o, "%s: tune takes a spec; '--set schedule.tile_q=32' and the like set the knobs of a graph",
+                 t->file);
+        return STATUS_INPUT;
+    }
     enum status status = read_spec_file(t->file, t->o, &t->text);
     if (status != STATUS_DONE) return status;
     t->unit = unit_make(t->file, t->o, &status);

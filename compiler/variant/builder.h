@@ -103,6 +103,8 @@ int build_layernorm(struct builder *x, int v, double eps, const char *affine);
 /* Divides rows by the root of the mean square plus eps (Zhang and Sennrich, Root Mean Square Layer Normalization). A
    row of zeros stays zero. If `affine` is a NAME, then multiplies by NAME.weight. */
 int build_rmsnorm(struct builder *x, int v, double eps, const char *affine);
+/* Returns a new copy of the graph that spec->graph has as text. (text.c) */
+struct graph *build_written(struct arena *arena, const struct spec *spec, struct diagnostics *d);
 /* Sets the axes of the weights, and returns their number. The axes are [b g m i j], or [b g i j] for weights of two
    keys. */
 int build_pair(const struct builder *x, int *axes);

@@ -185,7 +185,7 @@ static void visit_weight(void *user, const char *key, const struct expression *e
 
 bool weight_names_positions(const struct spec *spec)
 {
-    bool names = false;
+    bool names = spec->graph; /* nothing is known of a graph that a user wrote */
     spec_expressions(spec, visit_weight, &names);
     return names;
 }

@@ -213,7 +213,7 @@ static bool make_tangent(struct graph *g, const struct spec *spec, struct diagno
 static struct graph *build(struct arena *arena, const struct spec *spec, bool prepared, bool drops,
                            struct diagnostics *d)
 {
-    struct graph *const g = build_all(arena, spec, prepared, drops, d);
+    struct graph *const g = spec->graph ? build_written(arena, spec, d) : build_all(arena, spec, prepared, drops, d);
     if (g && spec->emit & EMIT_JVP && !make_tangent(g, spec, d)) return NULL;
     if (g) graph_sweep_computed(g);
     return g;

@@ -4,6 +4,11 @@
 
 #include "../spec/spec.h"
 
+/* Reads and checks a spec like spec_read, or a graph if the file's name ends in `.graph`. (text.c) */
+struct spec *source_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides,
+                         const char *const *override, struct diagnostics *d);
+bool source_is_graph(const char *file);
+
 /* Returns the graph of the quadratic form. Returns NULL after an error. (graph.c) */
 struct graph *build_graph(struct arena *arena, const struct spec *spec, struct diagnostics *d);
 /* Like build_graph, but without dropout, for decoding. (graph.c) */

@@ -311,7 +311,8 @@ static size_t shared_bytes(const struct kernel *kernel, const struct attn_proble
 ATTN_API size_t attn_call_backward_workspace(const struct kernel *kernel, const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const size_t of_threads = bytes_times(part_bytes_a_thread(kernel, problem), attn_call_threads_served(problem)),
+    const size_t of_threads = bytes_times(part_bytes_a_thread(kernel, problem),
+                                          attn_call_threads_served(kernel, problem)),
                  bytes = bytes_plus(shared_bytes(kernel, problem), of_threads);
     return bytes_fit(bytes) ? bytes : 0;
 }
@@ -467,7 +468,7 @@ ATTN_API int attn_call_backward(const struct kernel *kernel, const struct attn_p
     if (error) return error;
     const size_t bytes = part_bytes_a_thread(kernel, problem), saved = attn_call_saved_bytes(kernel, problem),
                  shared = shared_bytes(kernel, problem), of_rows = attn_call_row_bytes(kernel, problem);
-    error = attn_call_take_workspace(problem, workspace, shared, bytes, &threads);
+    error = attn_call_take_workspace(kernel, problem, workspace, shared, bytes, &threads);
     if (error) return error;
     if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
     error = check_outer(kernel, problem, adds);

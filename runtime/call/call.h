@@ -60,11 +60,11 @@ struct job {
     int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
     double effort;        /* the multiply-adds of a task */
 };
-ATTN_API int64_t attn_call_threads_served(const struct attn_problem *p);
+ATTN_API int64_t attn_call_threads_served(const struct kernel *kernel, const struct attn_problem *p);
 /* Checks the workspace of a call, and sets *threads. The first `shared` bytes are for all threads. Returns 0 or an
  * error.*/
-ATTN_API int attn_call_take_workspace(const struct attn_problem *p, const void *workspace, size_t shared,
-                                      size_t bytes_a_thread, int *threads);
+ATTN_API int attn_call_take_workspace(const struct kernel *kernel, const struct attn_problem *p, const void *workspace,
+                                      size_t shared, size_t bytes_a_thread, int *threads);
 /* Runs all tasks of a program. Each thread has `bytes` of workspace. Returns 0 or an error. */
 ATTN_API int attn_call_run(const struct call *call, const struct program *program, int threads,
                            unsigned char *workspace, size_t bytes);

@@ -55,7 +55,7 @@ ATTN_API size_t attn_call_extend_workspace(const struct kernel *kernel, const st
 {
     if (!problem) return 0;
     const struct extend_memory m = memory_of(kernel, problem, attn_state_program(kernel, problem));
-    const size_t all = bytes_plus(m.threads, bytes_times(m.bytes, attn_call_threads_served(problem)));
+    const size_t all = bytes_plus(m.threads, bytes_times(m.bytes, attn_call_threads_served(kernel, problem)));
     return bytes_fit(all) ? all : 0;
 }
 
@@ -427,7 +427,7 @@ static int check_arrays(const struct appending *x, const struct attn_problem *pr
 static int take_memory(struct appending *x, const struct attn_problem *problem, unsigned char *workspace)
 {
     const struct extend_memory m = memory_of(x->kernel, &x->whole->p, x->extends);
-    const int error = attn_call_take_workspace(problem, workspace, m.threads, m.bytes, &x->threads);
+    const int error = attn_call_take_workspace(x->kernel, problem, workspace, m.threads, m.bytes, &x->threads);
     if (error) return error;
     x->bytes = m.bytes;
     x->piece = m.piece;

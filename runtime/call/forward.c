@@ -81,7 +81,7 @@ ATTN_API size_t attn_call_workspace(const struct kernel *kernel, const struct at
 {
     if (!problem) return 0;
     const size_t threads = bytes_times(max_bytes(kernel, keys_served(kernel, problem)),
-                                       attn_call_threads_served(problem)),
+                                       attn_call_threads_served(kernel, problem)),
                  bytes = bytes_plus(forward_bytes(kernel, problem), threads);
     return bytes_fit(bytes) ? bytes : 0;
 }
@@ -222,8 +222,8 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
         call.gives = call.only_sums = adds;
     }
     const size_t shared = attn_call_shared_bytes(kernel, &call.p, program->own_sums ? NULL : &call.p);
-    error = attn_call_take_workspace(problem, workspace, shared, max_bytes(kernel, keys_served(kernel, problem)),
-                                     &threads);
+    error = attn_call_take_workspace(kernel, problem, workspace, shared,
+                                     max_bytes(kernel, keys_served(kernel, problem)), &threads);
     if (error) return error;
     error = take_saved(&call, problem, program);
     if (error) return error;

@@ -138,7 +138,7 @@ ATTN_API int attn_call_decay_sums(const struct kernel *kernel, const struct attn
     if (!attn_call_runs(terms)) return ATTN_EMACHINE;
     const size_t corrects = attn_call_max_bytes(kernel, RUN_CORRECT, INT64_MAX);
     const size_t bytes = corrects > attn_call_bytes_a_thread(terms) ? corrects : attn_call_bytes_a_thread(terms);
-    error = attn_call_take_workspace(problem, workspace, shared, bytes, &threads);
+    error = attn_call_take_workspace(kernel, problem, workspace, shared, bytes, &threads);
     if (error) return error;
     attn_call_set_prefix_sums(&call, (unsigned char *)workspace);
     error = attn_call_make_prefix_sums(&call, threads, (unsigned char *)workspace + shared, bytes);

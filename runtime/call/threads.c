@@ -2,9 +2,6 @@
 #include "call.h"
 
 #include <stdlib.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 #if !defined __SSE__ && !defined __aarch64__
 #include <fenv.h>
 #endif
@@ -22,27 +19,21 @@ struct work {
     _Alignas(64) int64_t folded[FOLD_GROUPS * NUMBERS_OF_LINE];
 };
 
-ATTN_API int64_t attn_call_threads_served(const struct attn_problem *p)
+ATTN_API int64_t attn_call_threads_served(const struct kernel *kernel, const struct attn_problem *p)
 {
-    if (p->threads > 0) return p->threads;
-#ifdef _OPENMP
-    return max(omp_get_max_threads(), omp_get_num_procs()); /* OpenMP's default may change later */
-#else
-    return 1;
-#endif
+    const struct openmp *const openmp = kernel->openmp;
+    if (p->threads > 0 || !openmp) return max(p->threads, 1);
+    return max(openmp->max_threads(), openmp->processors()); /* OpenMP's default may change later */
 }
 
-ATTN_API int attn_call_take_workspace(const struct attn_problem *p, const void *workspace, size_t shared,
-                                      size_t bytes_a_thread, int *threads)
+ATTN_API int attn_call_take_workspace(const struct kernel *kernel, const struct attn_problem *p, const void *workspace,
+                                      size_t shared, size_t bytes_a_thread, int *threads)
 {
+    const struct openmp *const openmp = kernel->openmp;
     const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
                  room = bytes_a_thread ? left / bytes_a_thread : left;
-#ifdef _OPENMP
-    const int64_t by_default = omp_get_max_threads(), processors = omp_get_num_procs();
-#else
-    const int64_t by_default = 1, processors = 1;
-#endif
-    const int64_t most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
+    const int64_t by_default = openmp ? openmp->max_threads() : 1, processors = openmp ? openmp->processors() : 1,
+                  most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
                   wanted = p->threads > 0 ? p->threads : min(by_default, most);
     if (!workspace) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
@@ -101,28 +92,26 @@ static void without_traps(void *work)
     attn_call_end_arithmetic(&before);
 }
 
+/* Returns the caller's team or OpenMP's threads. NULL: there is only the calling thread. */
+static const struct attn_team *team_of(const struct call *call)
+{
+    const struct openmp *const openmp = call->kernel->openmp;
+    return call->p.team || !openmp ? call->p.team : &openmp->team;
+}
+
+static void wait_for_none(void)
+{
+}
+
 /* Calls on(w) in all threads of the jobs. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
-    const struct attn_team *const team = w->job->call->p.team;
+    const struct attn_team *const team = team_of(w->job->call);
     w->on = on;
-    if (w->threads == 1)
+    if (w->threads == 1 || !team)
         without_traps(w);
-    else if (team)
+    else
         team->run(without_traps, w, (unsigned)w->threads, 0);
-    else {
-#ifdef _OPENMP
-#pragma omp parallel num_threads(w->threads)
-#endif
-        without_traps(w);
-    }
-}
-
-static void wait_for_all(void)
-{
-#ifdef _OPENMP
-#pragma omp barrier
-#endif
 }
 
 /* ---- tasks ---- */
@@ -203,11 +192,11 @@ static void work_on(void *work)
 {
     struct work *const w = (struct work *)work;
     const int number = take_number(w);
-    const struct attn_team *const team = w->job->call->p.team;
+    const struct attn_team *const team = team_of(w->job->call);
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
     int64_t task = take_task(w), first = 0; /* first: the number of the job's first task */
     struct part part = {
-        .threads = 1, .window = 1, .work = own, .folded = w->folded, .barrier = team ? team->barrier : wait_for_all};
+        .threads = 1, .window = 1, .work = own, .folded = w->folded, .barrier = team ? team->barrier : wait_for_none};
     for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
         const struct program *const program = job->program;
         forget(program, own);

@@ -257,9 +257,16 @@ struct kept_array {
     int64_t rounded;   /* if not 0, the elements of a row that is rounded to `dtype` of the array */
 };
 
+/* The threads of a kernel's OpenMP (openmp.h). */
+struct openmp {
+    struct attn_team team;
+    int (*max_threads)(void), (*processors)(void);
+};
+
 /* A kernel, in the form that runtime/call/ reads. */
 struct kernel {
     const char *name;
+    const struct openmp *openmp; /* NULL: calls without a team have one thread */
     const struct target *target;
     const struct array *array;
     const struct attn_param *param;
@@ -316,6 +323,9 @@ struct kernel {
 #ifndef ATTN_API
 #define ATTN_API
 #endif
+#if defined __GNUC__ && !defined ATTNRT_HIDDEN
+#pragma GCC visibility push(default) /* the shared library exports these functions too */
+#endif
 
 /* `argument` has the arrays in the order of the entry point's arguments. */
 ATTN_API size_t attn_call_workspace(const struct kernel *kernel, const struct attn_problem *problem);
@@ -363,6 +373,9 @@ ATTN_API int attn_call_state_part(const struct kernel *kernel, const struct attn
                                   void *part, int back);
 ATTN_API int64_t attn_call_state_chunk(const struct kernel *kernel, const struct attn_problem *problem);
 ATTN_API size_t attn_call_chunk_sums(const struct kernel *kernel, const struct attn_problem *problem);
+#if defined __GNUC__ && !defined ATTNRT_HIDDEN
+#pragma GCC visibility pop
+#endif
 
 /* ---- what loops call ---- */
 

@@ -1,5 +1,6 @@
 """Compiles a kernel into a shared library, and calls it with NumPy arrays."""
 import ctypes
+import glob
 import hashlib
 import os
 import shutil
@@ -27,7 +28,7 @@ def best_target():
 
 
 def runtime_sources():
-    return sorted(os.path.join(RUNTIME, f) for f in os.listdir(RUNTIME) if f.endswith('.c'))
+    return sorted(glob.glob(RUNTIME + '/*.c') + glob.glob(RUNTIME + '/call/*.c'))
 
 
 class Made:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests the spec reader on good and bad specs: run.py [--update] [ATTNC] [--only CASE]
 
-- bad/NAME.yaml must give exactly bad/NAME.stderr, status 1 and no file.
+- bad/NAME.yaml, or a graph bad/NAME.graph, must give exactly bad/NAME.stderr, status 1 and no file.
 - good/NAME.yaml must be accepted, with exactly the warnings of good/NAME.stderr, or none. It may be "not compiled yet".
 - NAME.set has --set options, one a line.
 
@@ -39,7 +39,12 @@ def run(folder, spec, options=()):
 
 
 def specs(folder):
-    return sorted(f[:-5] for f in os.listdir(os.path.join(here, folder)) if f.endswith('.yaml'))
+    return sorted(f.rsplit('.', 1)[0] for f in os.listdir(os.path.join(here, folder)) if f.endswith(('.yaml', '.graph')))
+
+
+def file_of(folder, name):
+    graph = name + '.graph'
+    return graph if os.path.exists(os.path.join(here, folder, graph)) else name + '.yaml'
 
 
 def options(folder, name):
@@ -68,13 +73,13 @@ def other_words(folder, name, errors, without):
 
 def bad(name):
     if not is_chosen('bad/' + name): return
-    status, errors, written = run(os.path.join(here, 'bad'), name + '.yaml', options('bad', name))
+    status, errors, written = run(os.path.join(here, 'bad'), file_of('bad', name), options('bad', name))
     result('bad/' + name, refused(status, written) or other_words('bad', name, errors, None))
 
 
 def good(name):
     if not is_chosen('good/' + name): return
-    status, errors, written = run(os.path.join(here, 'good'), name + '.yaml', options('good', name))
+    status, errors, written = run(os.path.join(here, 'good'), file_of('good', name), options('good', name))
     lines = [x for x in errors.decode(errors='replace').splitlines() if ': error: ' in x]
     if status == 0: result('good/' + name, other_words('good', name, errors, b'') if written else 'wrote nothing')
     elif status == 1 and lines and all('not compiled yet' in x for x in lines):

@@ -4,6 +4,7 @@
 - Code for aarch64 is made by cross compilers and runs in qemu-aarch64.
 - Code for x86-64 runs by `attnc run --target`, and in qemu-x86_64 as older processors.
 - Cases whose programs are missing are skipped."""
+import glob
 import os
 import platform
 import shutil
@@ -135,7 +136,7 @@ class Runtime:
             if key not in self.made:
                 folder = os.path.join(self.folder, 'runtime-' + key)
                 os.makedirs(folder)
-                sources = [os.path.join(RUNTIME, f) for f in sorted(os.listdir(RUNTIME)) if f.endswith('.c')]
+                sources = sorted(glob.glob(RUNTIME + '/*.c') + glob.glob(RUNTIME + '/call/*.c'))
                 done = execute([*cc, '-O2', '-std=c11', '-D_GNU_SOURCE', '-ffp-contract=off', *WARNINGS, '-Wshadow',
                                 '-c', *sources], cwd=folder, timeout=300)
                 failed = done.returncode != 0 or done.stderr.strip()

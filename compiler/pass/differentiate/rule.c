@@ -325,13 +325,29 @@ static const struct expr *with_own_value(struct reversal *x, const struct expr *
                      with_own_value(x, derivative->arg[2], e->arg[2], own));
 }
 
-/* If the derivative is "divisor == 0 ? 0 : e / divisor", returns e and sets *divisor. Otherwise returns the
-   derivative, and sets *divisor to NULL. */
-static const struct expr *without_divisor(const struct reversal *x, const struct value *v,
-                                          const struct expr *derivative, const struct expr **divisor)
+static bool divides_by(const struct expr *e, const struct expr *divisor)
+{
+    bool divides = e->op == EXPR_DIV && e->arg[1] == divisor;
+    for (int k = 0; k < expr_arity(e->op); k++) divides |= divides_by(e->arg[k], divisor);
+    return divides;
+}
+
+/* If the derivative is "divisor == 0 ? 0 : e / divisor", or a product or the negation of that, returns it for e, and
+   sets *divisor. Otherwise returns the derivative, and sets *divisor to NULL. If e divides by the divisor once more, it
+   is 0 where the divisor is. */
+static const struct expr *without_divisor(struct reversal *x, const struct value *v, const struct expr *derivative,
+                                          const struct expr **divisor)
 {
     const struct expr *c = derivative->arg[0], *e = derivative->arg[2];
     *divisor = NULL;
+    if (derivative->op == EXPR_NEG) {
+        const struct expr *const negated = without_divisor(x, v, derivative->arg[0], divisor);
+        return *divisor ? expr_make(x->m, EXPR_NEG, negated, NULL, NULL) : derivative;
+    }
+    for (int k = 0; k < 2 && derivative->op == EXPR_MUL; k++) {
+        const struct expr *const factor = without_divisor(x, v, derivative->arg[k], divisor);
+        if (*divisor) return times(x, factor, derivative->arg[1 - k]);
+    }
     if (derivative->op != EXPR_SELECT || c->op != EXPR_EQ || !expr_is_real(c->arg[1], 0) ||
         !expr_is_real(derivative->arg[1], 0))
         return derivative;
@@ -339,7 +355,7 @@ static const struct expr *without_divisor(const struct reversal *x, const struct
         reversal_axes_within(x, v, c->arg[0]) == reversal_bits(v->rank, v->axes))
         return derivative;
     *divisor = c->arg[0];
-    return e->arg[0];
+    return divides_by(e->arg[0], *divisor) ? where_not_zero(x, *divisor, e->arg[0]) : e->arg[0];
 }
 
 void reversal_map_rule(struct reversal *x, int number, struct gradient_term t)

@@ -2,7 +2,7 @@
    - Saved rows depend on a sum over a sequence, such as the logarithm of a row's sum. They do not depend on `out` or
      `dout`. Forward stores them.
    - Row sums depend on `out` or `dout`, and on a sum over a row's elements, such as <out[i], dout[i]>. A program before
-     the gradients computes them.
+     the gradients computes them. In the quadratic form it also computes sums over keys that weights depend on.
    A row value is stored only if a value of another kind uses it. */
 #include "differentiate.h"
 
@@ -17,15 +17,27 @@ static bool sums_sequence(const struct graph *g, const struct value *v)
     return false;
 }
 
+/* Whether the value has the sequences of the output, such as the queries. */
+static bool is_of_rows(const struct graph *g, const struct value *v, const struct value *out)
+{
+    bool has = true;
+    for (int k = 0; k < out->rank; k++)
+        has &= !axis_is_sequence(&g->module->axis[out->axes[k]]) || value_has_axis(v, out->axes[k]);
+    return has;
+}
+
 /* Of each value of the graph:
    - needed: an output depends on it
    - late: it depends on `out` or `dout`
    - sums: it depends on a sum over a sequence
+   - sums_row: it depends on such a sum that has the output's sequence, such as the queries
    - reduces: it depends on any sum
    - row: it has one number per query and is of the kind that take_rows is to store
-   - taken: take_rows stores it */
+   - taken: take_rows stores it
+   With `apart`, sums over keys that are not stored have programs of their own, with
+   maxima of their own. */
 struct row_marks {
-    bool *needed, *late, *sums, *reduces, *row, *taken;
+    bool *needed, *late, *sums, *reduces, *row, *taken, *sums_row, apart;
 };
 
 /* Returns all marks except `taken`. `result`: the value with the output of forward, whose name is `name`. */
@@ -36,13 +48,15 @@ static struct row_marks marks_of(const struct graph *g, int result, const char *
     const struct value *out = &g->value[result];
     const int given_out = graph_find(g, name), given_dout = graph_find(g, arena_printf(m->arena, "d%s", name));
     struct row_marks x;
-    bool **const all[] = {&x.needed, &x.late, &x.sums, &x.reduces, &x.row, &x.taken};
+    x.apart = false;
+    bool **const all[] = {&x.needed, &x.late, &x.sums, &x.reduces, &x.row, &x.taken, &x.sums_row};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) *all[k] = arena_alloc(m->arena, bytes);
     for (int o = 0; o < g->outputs; o++) graph_mark(g, g->output[o].value, x.needed);
     for (int v = 0; v < g->values; v++) {
         const struct value *value = &g->value[v];
         x.late[v] = v == given_out || v == given_dout;
         x.sums[v] = sums_sequence(g, value);
+        x.sums_row[v] = x.sums[v] && is_of_rows(g, value, out);
         x.reduces[v] = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE;
         bool same = value->operands > 0;
         for (int k = 0; k < value->rank; k++)
@@ -52,6 +66,7 @@ static struct row_marks marks_of(const struct graph *g, int result, const char *
         for (int k = 0; k < value->operands; k++) {
             x.late[v] |= x.late[value->operand[k].of];
             x.sums[v] |= x.sums[value->operand[k].of];
+            x.sums_row[v] |= x.sums_row[value->operand[k].of];
             x.reduces[v] |= x.reduces[value->operand[k].of];
         }
         x.row[v] = same;
@@ -59,23 +74,52 @@ static struct row_marks marks_of(const struct graph *g, int result, const char *
     return x;
 }
 
-/* Turns stored row values into inputs PREFIX_0, PREFIX_1, … of g. Adds outputs of these names to `made`, and returns
-   `made`. */
-static struct graph *take_rows(struct graph *g, struct graph *made, const struct row_marks *x, const char *prefix)
+/* Marks the values that a value of pairs depends on. If such a value is a sum over keys, the loops over pairs cannot
+   compute it. */
+static bool *leads_to_pairs(const struct graph *g)
 {
-    for (int v = 0; v < g->values; v++)
+    bool *const leads = arena_alloc(g->module->arena, (size_t)g->values * sizeof *leads);
+    for (int v = g->values - 1; v >= 0; v--)
         for (int k = 0; k < g->value[v].operands; k++) {
+            const int of = g->value[v].operand[k].of;
+            leads[of] |= leads[v];
+            for (int n = 0; n < g->value[v].rank; n++)
+                leads[of] |= axis_is_sequence(&g->module->axis[g->value[v].axes[n]]) &&
+                             !value_has_axis(&g->value[of], g->value[v].axes[n]);
+        }
+    return leads;
+}
+
+/* Turns stored row values into inputs PREFIX_0, PREFIX_1, … of g. Adds outputs of these names to `made`,
+   after its first `others` outputs. */
+static void name_rows(struct graph *g, struct graph *made, int others, const struct row_marks *x, const char *prefix)
+{
+    for (int v = 0; v < g->values; v++) {
+        bool sums = false; /* v is computed with a sum over keys, so it needs no row from before that sum */
+        for (int k = 0; k < g->value[v].operands && x->apart; k++) {
+            const int of = g->value[v].operand[k].of;
+            sums |= x->sums_row[of] && !x->row[of];
+        }
+        for (int k = 0; k < g->value[v].operands && !sums; k++) {
             const int of = g->value[v].operand[k].of;
             x->taken[of] |= x->needed[v] && !x->row[v] && x->row[of];
         }
-    for (int v = 0, count = 0; v < g->values; v++) {
+    }
+    for (int v = 0; v < g->values; v++) {
         if (!x->taken[v]) continue;
-        const char *name = arena_printf(g->module->arena, "%s_%d", prefix, count++);
+        const char *name = arena_printf(g->module->arena, "%s_%d", prefix, made->outputs - others);
         struct value given = graph_value(GRAPH_INPUT, g->value[v].rank, g->value[v].axes);
         given.name = name;
         g->value[v] = given; /* the input gets the value's number, so its users read the input */
         graph_output(made, name, v);
     }
+}
+
+/* Like name_rows, for all rows of a program. Returns `made`. */
+static struct graph *take_rows(struct graph *g, struct graph *made, int others, const struct row_marks *x,
+                               const char *prefix)
+{
+    name_rows(g, made, others, x, prefix);
     graph_sweep(made);
     return made;
 }
@@ -143,6 +187,20 @@ static void separate_functions(struct graph *g, int output)
         }
 }
 
+/* Takes the rows that are sums over keys, even given all saved rows, and that values of pairs need. They read no saved
+   rows, because their sums have maxima of their own. */
+static void take_sums(struct graph *g, struct graph *made, int result, const char *name)
+{
+    struct graph *const trial = graph_copy(g), *const saved = graph_copy(g);
+    struct row_marks x = marks_of(trial, result, name);
+    for (int v = 0; v < g->values; v++) x.row[v] &= x.sums[v] && !x.late[v];
+    name_rows(trial, saved, saved->outputs, &x, "saved");
+    x = marks_of(trial, result, name);
+    const bool *const for_pairs = leads_to_pairs(g);
+    for (int v = 0; v < g->values; v++) x.row[v] &= x.late[v] && x.sums[v] && for_pairs[v];
+    name_rows(g, made, 0, &x, "row");
+}
+
 void reversal_save_rows(struct compilation *c)
 {
     struct graph *g = c->graph;
@@ -155,13 +213,17 @@ void reversal_save_rows(struct compilation *c)
         graph_output(saving, g->output[o].name, g->output[o].value);
     const int result = saving->output[0].value;
     const char *const name = saving->output[0].name;
+    struct graph *const with_sums = graph_copy(g);
+    with_sums->outputs = 0;
+    if (!c->program.linear) take_sums(g, with_sums, result, name);
     struct row_marks x = marks_of(g, result, name);
     for (int v = 0; v < g->values; v++) x.row[v] &= x.sums[v] && !x.late[v];
-    c->gradients.saving = take_rows(g, saving, &x, "saved");
+    x.apart = !c->program.linear;
+    c->gradients.saving = take_rows(g, saving, c->gradients.results, &x, "saved");
     x = marks_of(g, result, name);
-    struct graph *rows = graph_copy(g);
-    rows->outputs = 0;
+    struct graph *const rows = with_sums->outputs ? with_sums : graph_copy(g);
+    if (rows != with_sums) rows->outputs = 0;
     rows->by_chunks = false;
     for (int v = 0; v < g->values; v++) x.row[v] &= x.late[v] && x.reduces[v] && !x.sums[v];
-    c->gradients.row_sums = take_rows(g, rows, &x, "row");
+    c->gradients.row_sums = take_rows(g, rows, 0, &x, "row");
 }

@@ -306,7 +306,10 @@ static void read_at_chunks(struct separation *x)
 {
     static const enum prefix_array of[] = {PREFIX_OF_KEY_LOW, PREFIX_OF_KEY},
                                    made[] = {PREFIX_OF_CHUNK_LOW, PREFIX_OF_CHUNK};
-    x->at_chunks = graph_find(x->g, prefix_array_name(PREFIX_OF_KEY));
+    /* without a decay, nothing may read the low parts */
+    x->at_chunks = graph_find(x->g, prefix_array_name(PREFIX_OF_KEY_LOW)) < 0
+                       ? -1
+                       : graph_find(x->g, prefix_array_name(PREFIX_OF_KEY));
     for (int k = 0; k < 2 && x->at_chunks >= 0; k++) {
         struct value v = x->g->value[graph_find(x->g, prefix_array_name(of[k]))];
         v.name = prefix_array_name(made[k]);

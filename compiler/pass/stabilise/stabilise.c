@@ -154,6 +154,7 @@ struct plan {
     int weight, inner; /* `inner`: the inner sum, or -1 */
     int64_t degree;    /* the weight is a power of this degree with base `exponent`. 0: it is an exponential */
     int sums, sum[MAX_OPERANDS];
+    bool cancels; /* maps read the sums, and none of them depends on M */
     bool running; /* the sums run over run-time axes, so the maximum grows */
     const struct expr *exponent, *others, *where;
 };
@@ -281,7 +282,7 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, bool gro
             plan->where = user->where;
             plan->sum[plan->sums++] = w;
         }
-    bool divided = false, of_states = growing && plan->running && !plan->degree;
+    bool divided = false, read = false, of_states = growing && plan->running && !plan->degree;
     for (int s = 0; s < plan->sums && of_states; s++) of_states = has_chunks(g, plan->sum[s]);
     if (growing && plan->running && !of_states) return false;
     const uint32_t kept = plan->sums ? kept_axes(g, plan) : 0;
@@ -313,6 +314,8 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, bool gro
         const struct power result = scale(&trial, user->expr);
         if (trial.impossible || user->operands + 2 > MAX_OPERANDS) return false;
         divided |= result.exponent != expr_leaf(g->module, EXPR_OPERAND, MAX_OPERANDS);
+        plan->cancels = !result.exponent && (plan->cancels || !read);
+        read = true;
     }
     /* if no map divides by M^degree, results overflow anyway, so the rewriting gains nothing */
     return plan->sums > 0 && (divided || !plan->degree);
@@ -651,7 +654,7 @@ void pass_stabilise(struct compilation *c)
             struct plan plan;
             if (rows && x->growing && reads_relative(x, v)) continue;
             if (make_plan(c->graph, v, x->maximum, x->growing, &plan) && plan.running == (rows == 0) &&
-                !(plan.running && program_reads_saved(&c->program) && !x->growing) &&
+                !(plan.running && program_reads_saved(&c->program) && !x->growing && !plan.cancels) &&
                 !(plan.degree && (!plan.running || c->program.linear)))
                 apply(x, &plan);
         }
