@@ -174,7 +174,7 @@ ATTN_API int attn_call_after_keys(const struct kernel *kernel, const struct attn
 {
     int after = 0;
     for (int64_t b = 0; kernel->positions && p->query_start && b < p->batch; b++)
-        after |= p->query_start[b] + p->n_q > p->n_k;
+        after |= (int64_t)((uint64_t)p->query_start[b] + (uint64_t)p->n_q) > p->n_k; /* no size is checked yet */
     return after;
 }
 

@@ -64,8 +64,8 @@ static int64_t keys_served(const struct kernel *kernel, const struct attn_proble
    keys, and at most as many queries as keys. */
 static size_t forward_bytes(const struct kernel *kernel, const struct attn_problem *problem)
 {
-    const int64_t keys = attn_call_after_keys(kernel, problem) ? 0 : keys_served(kernel, problem);
     if (!kernel->prefix_row) return attn_call_shared_bytes(kernel, problem, NULL);
+    const int64_t keys = attn_call_after_keys(kernel, problem) ? 0 : keys_served(kernel, problem);
     if (!own_sums(kernel, keys)) return attn_call_shared_bytes(kernel, problem, problem);
     struct attn_problem sums = *problem;
     sums.n_k = -1;

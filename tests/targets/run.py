@@ -138,7 +138,7 @@ class Runtime:
                 os.makedirs(folder)
                 sources = sorted(glob.glob(RUNTIME + '/*.c') + glob.glob(RUNTIME + '/call/*.c'))
                 done = execute([*cc, '-O2', '-std=c11', '-D_GNU_SOURCE', '-ffp-contract=off', *WARNINGS, '-Wshadow',
-                                '-c', *sources], cwd=folder, timeout=300)
+                                '-I', RUNTIME, '-c', *sources], cwd=folder, timeout=300)
                 failed = done.returncode != 0 or done.stderr.strip()
                 self.made[key] = (done.stderr[-3000:] or 'no message' if failed
                                   else sorted(os.path.join(folder, f) for f in os.listdir(folder)))

@@ -327,20 +327,21 @@ static void workspace_serves(void)
     CU_ASSERT(attn_call_workspace(&kernel, &many) == 3 * (OWN + SHARED + SLOTS * SLOT));
     few.threads = 0;
     few.workspace_bytes = attn_call_workspace(&kernel, &few);
-    CU_ASSERT(few.workspace_bytes >= OWN * (size_t)attn_call_threads_served(&few));
+    CU_ASSERT(few.workspace_bytes >= OWN * (size_t)attn_call_threads_served(&kernel, &few));
     unsigned char *const work = attn_alloc(OWN);
     int threads = 0;
-    CU_ASSERT(attn_call_take_workspace(&few, work, 0, OWN, &threads) == 0 && threads >= 1 &&
+    CU_ASSERT(attn_call_take_workspace(&kernel, &few, work, 0, OWN, &threads) == 0 && threads >= 1 &&
               (size_t)threads <= few.workspace_bytes / OWN);
     few.threads = INT32_MAX; /* more than there are processors need room */
     few.workspace_bytes = 0;
-    CU_ASSERT(attn_call_take_workspace(&few, work, 0, OWN, &threads) == 0 && threads >= 1 && threads < 1 << 16);
+    CU_ASSERT(attn_call_take_workspace(&kernel, &few, work, 0, OWN, &threads) == 0 && threads >= 1 &&
+              threads < 1 << 16);
     few.workspace_bytes = OWN * 5;
-    CU_ASSERT(attn_call_take_workspace(&few, work, 0, OWN, &threads) == ATTN_EWORKSPACE);
+    CU_ASSERT(attn_call_take_workspace(&kernel, &few, work, 0, OWN, &threads) == ATTN_EWORKSPACE);
     few.threads = 5;
-    CU_ASSERT(attn_call_take_workspace(&few, work, 0, OWN, &threads) == 0 && threads >= 1 && threads <= 5);
-    CU_ASSERT(attn_call_take_workspace(&few, work, 1, OWN, &threads) == ATTN_EWORKSPACE);
-    CU_ASSERT(attn_call_take_workspace(&few, work, SIZE_MAX, OWN, &threads) == ATTN_ESIZE);
+    CU_ASSERT(attn_call_take_workspace(&kernel, &few, work, 0, OWN, &threads) == 0 && threads >= 1 && threads <= 5);
+    CU_ASSERT(attn_call_take_workspace(&kernel, &few, work, 1, OWN, &threads) == ATTN_EWORKSPACE);
+    CU_ASSERT(attn_call_take_workspace(&kernel, &few, work, SIZE_MAX, OWN, &threads) == ATTN_ESIZE);
     attn_free(work);
 }
 

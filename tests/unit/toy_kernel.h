@@ -3,6 +3,7 @@
 #define ATTNC_TESTS_TOY_KERNEL_H
 
 #include "runtime/call/state.h"
+#include "runtime/kernel/openmp.h"
 #include "suite.h"
 
 #include <stdlib.h>
@@ -63,10 +64,11 @@ static const struct array toy_arrays[ARRAYS] = {
 
 /* The members that all toy kernels have. A later initialiser replaces one of them. */
 #define TOY_KERNEL(targets_) \
-    .name = "toy", .target = targets_, .targets = sizeof(targets_) / sizeof *(targets_), .array = toy_arrays, \
-    .arrays = ARRAYS, .params_bytes = sizeof(struct toy_params), .strides = offsetof(struct toy_params, strides), \
-    .real = sizeof(float), .element = sizeof(float), .head_dim = DIM, .value_dim = DIM, .key_row = DIM, \
-    .value_row = DIM, .ids = -1, .corrected = -1, .solution = -1, .shared_gradient = {DQ, DK}, \
+    .name = "toy", .openmp = OPENMP, .target = targets_, .targets = sizeof(targets_) / sizeof *(targets_), \
+    .array = toy_arrays, .arrays = ARRAYS, .params_bytes = sizeof(struct toy_params), \
+    .strides = offsetof(struct toy_params, strides), .real = sizeof(float), .element = sizeof(float), .head_dim = DIM, \
+    .value_dim = DIM, .key_row = DIM, .value_row = DIM, .ids = -1, .corrected = -1, .solution = -1, \
+    .shared_gradient = {DQ, DK}, \
     .prefix = {PREFIX, PREFIX + 1, PREFIX + 2, PREFIX + 3, PREFIX + 4, PREFIX + 5, PREFIX + 6, PREFIX + 7, PREFIX + 8}
 
 /* Returns the address of a row of floats. */

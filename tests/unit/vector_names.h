@@ -1,5 +1,5 @@
-/* The names that the headers of runtime/kernel/ read (target.h), for a test that includes them. The build defines LANES,
-   F64, F16, DQ, F16C and AVX. */
+/* The names that the headers of runtime/kernel/ read (target.h), for a test that includes them. The build defines
+   LANES, F64, F16, DQ, F16C and AVX. */
 #define T(name) name##_T
 #define TARGET
 #define REGISTERS (LANES * (F64 ? 8 : 4) == 64 ? 32 : 16)
